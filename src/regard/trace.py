@@ -46,10 +46,7 @@ class Trace:
         self._edits = dict(edits or {})
         for path, edit in self._edits.items():
             if not callable(edit):
-                raise UsageError(
-                    f"the edit at {path!r} must be a function of the value there: got "
-                    f"{type(edit).__name__}; write  lambda value: ..."
-                )
+                raise UsageError(f"the edit at {path!r} must be a function: got {edit!r}; write  lambda value: ...")
         self._prefix = ""
         self.metadata: dict[str, Any] = {}
         """Description of the arrays: tokens, configuration; any JSON."""
@@ -61,10 +58,6 @@ class Trace:
         child.metadata = self.metadata
         child._prefix = f"{self._prefix}{name}."
         return child
-
-    def record(self, name: str, value: Value) -> Value:
-        """Store a value under its name, after the edit at that name if there is one."""
-        return self.store(name, self.edited(name, value))
 
     def is_edited(self, name: str) -> bool:
         return self._prefix + name in self._edits
@@ -91,10 +84,6 @@ class Trace:
     def __getitem__(self, path: str) -> Any:
         self.check_names([path])
         return self._values[path]
-
-    def __repr__(self) -> str:
-        some = ", ".join(list(self._values)[:3])
-        return f"<regard.Trace of {len(self)} values: {some}{', ...' if len(self) > 3 else ''}>"
 
     def __contains__(self, path: str) -> bool:
         return path in self._values
@@ -130,13 +119,11 @@ class Trace:
                 described = json.loads(file.metadata()["regard"])
                 trace = cls()
                 trace.metadata = described["metadata"]
+                steps = described["steps"]
                 for name in described["names"]:
-                    steps = described["steps"]
                     trace._values[name] = steps[name] if name in steps else file.get_tensor(name)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise DataError(
-                f"{path} must be a trace that regard saved: it is another file or damaged ({error})"
-            ) from error
+            raise DataError(f"{path} must be a trace that regard saved: it is none or damaged ({error})") from error
         return trace
 
 
@@ -146,17 +133,14 @@ def _edited(path: str, value: Value, edit: Callable[[Value], Any]) -> Value:
         raise UsageError(f"the edit at {path!r} must return the changed value: got None; return it")
     expected, got = (getattr(each, "shape", None) for each in (value, changed))
     if got != expected:
-        shapes = [None if each is None else list(each) for each in (expected, got)]
-        raise UsageError(
-            f"the edit at {path!r} must return a value of shape {shapes[0]}: got "
-            f"{type(changed).__name__ if got is None else shapes[1]}; keep the shape"
-        )
+        shapes = [type(changed).__name__ if each is None else list(each) for each in (expected, got)]
+        raise UsageError(f"the edit at {path!r} must return a value of shape {shapes[0]}: got {shapes[1]}; keep it")
     return cast(Value, changed)
 
 
 def keep(trace: Trace | None, name: str, value: Value) -> Value:
     """Return `value`, recorded (and edited, if asked) when there is a trace."""
-    return value if trace is None else trace.record(name, value)
+    return value if trace is None else trace.store(name, trace.edited(name, value))
 
 
 def cross_attentions(config: ModelConfig) -> list[str]:

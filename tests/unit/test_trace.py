@@ -19,7 +19,6 @@ def test_values_are_recorded_under_their_path_in_order():
     assert len(trace) == 3
     assert "memory" in trace and "norm" not in trace
     assert trace["decoder.norm"] == 3
-    assert repr(trace) == "<regard.Trace of 3 values: encoder.layers.0.norm, memory, decoder.norm>"
 
 
 def test_an_unknown_name_is_a_key_error_and_suggests_one():
@@ -35,7 +34,7 @@ def test_an_unknown_name_is_a_key_error_and_suggests_one():
 @pytest.mark.parametrize(
     "edit, message",
     [
-        (3, "at 'memory' must be a function of the value there: got int"),
+        (3, "at 'memory' must be a function: got 3"),
         (lambda value: None, "at 'memory' must return the changed value: got None"),
         (lambda value: value[1:], r"must return a value of shape \[5, 3\]: got \[4, 3\]"),
         (lambda value: 0, r"must return a value of shape \[5, 3\]: got int"),

@@ -18,7 +18,6 @@ from regard.config.fields import to_dict as to_dict
 from regard.config.model import RECURRENT as RECURRENT
 from regard.config.model import RUNNING_TEXT as RUNNING_TEXT
 from regard.config.model import SIZES as SIZES
-from regard.config.model import FeedForwardKind as FeedForwardKind
 from regard.config.model import ModelConfig as ModelConfig
 from regard.config.model import Position as Position
 from regard.config.model import check_belongs as check_belongs

@@ -19,11 +19,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "not negative": (lambda value: value >= 0, "not be negative", "give 0 or more"),
     "fraction": (lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"),
     "below 1": (lambda value: value < 1, "be below 1, at which nothing is learnt", "give less"),
-    "hypotheses": (
-        lambda value: value <= MOST_HYPOTHESES,
-        f"be at most {MOST_HYPOTHESES}, or memory runs out",
-        "give fewer, 4 to 8 is usual",
-    ),
+    "hypotheses": (lambda value: value <= MOST_HYPOTHESES, f"be at most {MOST_HYPOTHESES}", "give fewer"),
     # Beyond these an output is noise, or empty.
     "at most 2": (lambda value: value <= 2, "be at most 2", "give less"),
     "at most 10": (lambda value: value <= 10, "be at most 10", "give less"),

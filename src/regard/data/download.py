@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import os
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regard.errors import DataError
-from regard.files import sync
+from regard.files import digest, sync
 
 ATTEMPTS = 5
 """attempts in a row that bring nothing"""
@@ -85,11 +84,6 @@ def fetch(
     os.replace(part, path)
     tag.unlink(missing_ok=True)
     sync(path.parent)
-
-
-def digest(path: Path, algorithm: str = "sha256") -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
 def _transfer(url: str, part: Path, tag: Path, progress: Progress, timeout: float) -> None:

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, cast
 
-from regard.data.download import Progress, digest, fetch
+from regard.data.download import Progress, fetch
 from regard.data.lines import DAMAGED
 from regard.errors import DataError, UsageError, suggest
-from regard.files import sync, temporary_path, write_file
+from regard.files import digest, sync, temporary_path, write_file
 
 DATA = "data"
 """the folder in the file names of recipes, and where `regard data get` puts files unless told otherwise"""

@@ -5,7 +5,6 @@ There, query, key and value of a self-attention are one linear map, and so are k
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import needs_extra
-from regard.exchange.huggingface_files import ids_of, sentencepiece_ids
+from regard.exchange.huggingface_files import token_ids
 from regard.exchange.name_table import position_table, require_exportable
 from regard.files import write_file
 from regard.folder.checkpoint import read_files, read_tensors
@@ -35,24 +34,20 @@ def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
         config,
         architecture=("encoder-decoder", "decoder-only"),
         position=("sinusoidal", "learned", "rotary"),
-        d_k=(None, config.d_model // config.num_heads),
         norm=("layer", "rms"),
         embedding_norm=(True, False) if config.norm == "layer" else (False,),
     )
     ours = read_tensors(folder, manifest)
     ours |= {name: ours[first] for name, first in tied_names(config).items()}
-    tokenizer = manifest.tokenizer
-    ids = files.get(tokenizer.vocabulary)
-    source = _tokens(tokenizer.kind, files[tokenizer.source], ids, config.source_vocab_size)
-    ids = files.get(tokenizer.target_vocabulary, ids)
-    target = _tokens(tokenizer.kind, files[tokenizer.target], ids, config.target_vocab_size)
+    target = _tokens(token_ids(manifest.tokenizer, files, "target"), config.target_vocab_size)
     num_positions = max(config.max_positions, 2 * manifest.longest + 64)
     decoder = _stack(specs.TransformerDecoderSpec, config, "decoder", ours, num_positions)
     spec: Any
     if config.has_encoder:
         encoder = _stack(specs.TransformerEncoderSpec, config, "encoder", ours, num_positions)
         spec = specs.TransformerSpec(encoder, decoder)
-        spec.register_source_vocabulary(source)
+        source_ids = token_ids(manifest.tokenizer, files, "source")
+        spec.register_source_vocabulary(_tokens(source_ids, config.source_vocab_size))
         spec.register_target_vocabulary(target)
         spec.config.decoder_start_token = target[config.bos_id]
         spec.config.add_source_eos = True
@@ -76,7 +71,7 @@ def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positi
 
     is_decoder = stack == "decoder"
     side = "target" if is_decoder else "source"
-    options: dict[str, Any] = {"with_encoder_attention": config.has_encoder} if is_decoder else {}
+    options = {"with_encoder_attention": config.has_encoder} if is_decoder else {}
     activation = _ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
     spec = kind(
         config.num_layers[is_decoder],
@@ -137,14 +132,7 @@ def _norm(spec: Any, name: str, ours: Tensors) -> None:
         spec.beta = ours[f"{name}.bias"]
 
 
-def _tokens(kind: str, content: bytes, vocabulary: bytes | None, size: int) -> list[str]:
+def _tokens(ids: dict[str, int], size: int) -> list[str]:
     """The tokens in the order of their ids; a vocabulary may have rows without a token."""
-    if kind == "sentencepiece":
-        ids = sentencepiece_ids(content)
-    elif kind == "tokenizers":
-        ids = ids_of(json.loads(content))
-    else:
-        assert vocabulary is not None
-        ids = json.loads(vocabulary)
     tokens = {id: token for token, id in ids.items()}
     return [tokens.get(id, f"<unused{id}>") for id in range(size)]

@@ -24,12 +24,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from regard.data.download import Advice, Progress, digest, fetch
+from regard.data.download import Advice, Progress, fetch
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
 from regard.exchange.huggingface import ImportOptions
 from regard.exchange.huggingface_files import PICKLED, read_json
-from regard.files import fresh_folder, replace_files, try_lock, write_file
+from regard.files import digest, fresh_folder, replace_files, try_lock, write_file
 from regard.folder.catalogue import user_folder
 from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights, open_tokenizers
 from regard.folder.manifest import CONFIG, read_manifest

@@ -30,6 +30,7 @@ from regard.errors import MissingExtra, ModelError, UsageError, needs_extra
 from regard.folder.checkpoint import WEIGHTS, read_tokenizer_file
 from regard.folder.manifest import Manifest, TokenizerFiles
 from regard.folder.tensors import Tensors
+from regard.text.tokenizer import read_sentencepiece
 
 PICKLED = "pytorch_model.bin"
 _INDEX = "model.safetensors.index.json"
@@ -62,8 +63,8 @@ def read_json(folder: Path, name: str, optional: bool = False) -> dict[str, Any]
         values = json.loads(path.read_bytes())
     except OSError:
         raise ModelError(f"{folder} must be a Hugging Face folder: it has no {name}; name another") from None
-    except ValueError as error:
-        raise ModelError(f"{path} must be JSON: it is not ({error}); get the model again") from None
+    except ValueError:
+        values = None
     if not isinstance(values, dict):
         raise ModelError(f"{path} must be a JSON object: it is not; get the model again")
     return values
@@ -147,16 +148,10 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
         if (folder / _TARGET_VOCABULARY).is_file():
             own["target_vocabulary"] = _TARGET_VOCABULARY
         tokenizer = TokenizerFiles(**own)
-        names = sorted(tokenizer.names)
-        return tokenizer, {name: read_tokenizer_file(folder / name) for name in names}
+        return tokenizer, {name: read_tokenizer_file(folder / name) for name in sorted(tokenizer.names)}
     if kind == "t5" and not (folder / _JSON).is_file():
         proto = read_tokenizer_file(folder / _SENTENCEPIECE)
-        try:
-            ids = to_json(sentencepiece_ids(proto))
-        except (RuntimeError, OSError) as error:
-            raise ModelError(
-                f"{folder / _SENTENCEPIECE} must be a SentencePiece model: it is not; get it again"
-            ) from error
+        ids = to_json(_sentencepiece_ids(proto, str(folder / _SENTENCEPIECE)))
         tokenizer = TokenizerFiles(**own, source=_SENTENCEPIECE, target=_SENTENCEPIECE)
         return tokenizer, {_SENTENCEPIECE: proto, _VOCABULARY: ids}
     own = dict(kind="tokenizers", source=_JSON, target=_JSON)
@@ -180,8 +175,7 @@ def _tokenizer_json(folder: Path, kind: str) -> bytes:
         from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
     made: Any
     if kind == "bert":
-        described = read_json(folder, "tokenizer_config.json", optional=True)
-        lowercase = described.get("do_lower_case", True)
+        lowercase = read_json(folder, "tokenizer_config.json", optional=True).get("do_lower_case", True)
         made = BertWordPieceTokenizer.from_file(*paths, lowercase=lowercase)
     else:
         made = ByteLevelBPETokenizer.from_file(*paths)
@@ -191,15 +185,28 @@ def _tokenizer_json(folder: Path, kind: str) -> bytes:
 
 def bert_ends(files: Files, folder: Path) -> tuple[int, int]:
     """The ids of BERT's [CLS] and [SEP], which its config.json does not name."""
-    ids = ids_of(json.loads(files[_JSON]))
+    ids = _ids_of(files[_JSON])
     for token in ("[CLS]", "[SEP]", "[MASK]"):
         if token not in ids:
             raise ModelError(f"{folder}: the tokenizer must have {token}: it has not; get it again")
     return ids["[CLS]"], ids["[SEP]"]
 
 
-def ids_of(described: Mapping[str, Any]) -> dict[str, int]:
+def token_ids(own: TokenizerFiles, files: Mapping[str, bytes], side: str) -> dict[str, int]:
+    """The id of each token of the source or the target."""
+    content = files[getattr(own, side)]
+    if own.kind == "sentencepiece":
+        return _sentencepiece_ids(content)
+    if own.kind == "tokenizers":
+        return _ids_of(content)
+    vocabulary = own.target_vocabulary if side == "target" else ""
+    ids: dict[str, int] = json.loads(files[vocabulary or own.vocabulary])
+    return ids
+
+
+def _ids_of(content: bytes) -> dict[str, int]:
     """The id of each token of a tokenizer.json, as it is spelt there."""
+    described = json.loads(content)
     added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
     vocabulary = described.get("model", {}).get("vocab", {})
     if isinstance(vocabulary, list):  # unigram tokens, each with its score
@@ -207,11 +214,8 @@ def ids_of(described: Mapping[str, Any]) -> dict[str, int]:
     return {**vocabulary, **added}
 
 
-def sentencepiece_ids(proto: bytes) -> dict[str, int]:
-    """The id of each token of a SentencePiece model."""
-    import sentencepiece
-
-    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+def _sentencepiece_ids(proto: bytes, name: str = "the tokenizer") -> dict[str, int]:
+    processor = read_sentencepiece(proto, name)
     return {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
 
 
@@ -227,14 +231,9 @@ def written_tokenizer(manifest: Manifest, files: Mapping[str, bytes]) -> Files:
         fast = {"tokenizer_class": "PreTrainedTokenizerFast"}
         return {_JSON: files[own.source], "tokenizer_config.json": to_json(fast)}
     result: Files = {"source.spm": files[own.source], "target.spm": files[own.target]}
-    if own.kind == "sentencepiece":
-        result[_VOCABULARY] = to_json(sentencepiece_ids(result["source.spm"]))
-        if not own.joint:
-            result[_TARGET_VOCABULARY] = to_json(sentencepiece_ids(result["target.spm"]))
-    else:
-        result[_VOCABULARY] = files[own.vocabulary]
-        if own.target_vocabulary:
-            result[_TARGET_VOCABULARY] = files[own.target_vocabulary]
+    result[_VOCABULARY] = to_json(token_ids(own, files, "source"))
+    if own.target_vocabulary or (own.kind == "sentencepiece" and not own.joint):
+        result[_TARGET_VOCABULARY] = to_json(token_ids(own, files, "target"))
     described = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": manifest.source_language,

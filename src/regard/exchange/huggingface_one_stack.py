@@ -13,6 +13,7 @@ from regard.exchange import name_table as names
 from regard.exchange.name_table import ACTIVATIONS, Family, Values
 from regard.folder.tensors import Tensors, expected_tensors
 
+_PARTS = ("query", "key", "value")
 _GPT2_SETTINGS = {
     "vocab_size": "target_vocab_size",
     "n_layer": "num_decoder_layers",
@@ -24,9 +25,7 @@ _GPT2_NAMES = {
     "target.embedding": "transformer.wte",
     "target.position": "transformer.wpe",
     "self_attention.norm": "transformer.h.{i}.ln_1",
-    "self_attention.query": "transformer.h.{i}.attn.query",
-    "self_attention.key": "transformer.h.{i}.attn.key",
-    "self_attention.value": "transformer.h.{i}.attn.value",
+    **{f"self_attention.{part}": f"transformer.h.{{i}}.attn.{part}" for part in _PARTS},
     "self_attention.output": "transformer.h.{i}.attn.c_proj",
     "feed_forward.norm": "transformer.h.{i}.ln_2",
     "feed_forward.hidden": "transformer.h.{i}.mlp.c_fc",
@@ -35,7 +34,6 @@ _GPT2_NAMES = {
     "output": "lm_head",
 }
 """query, key and value stand for the parts of c_attn, one map there"""
-_PARTS = ("query", "key", "value")
 _TRANSPOSED = re.compile(r"\.c_\w+\.weight$")
 """linear maps, which are laid out [inputs, outputs]"""
 # Masks of old files, and the output's copy of the embedding table.
@@ -85,7 +83,6 @@ def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[s
         norm=("layer",),
         norm_placement=("pre",),
         embedding_norm=(False,),
-        d_k=(None, config.d_model // config.num_heads),
         output_bias=(False,),
         feed_forward=tuple(ACTIVATIONS),
         position=("learned", "sinusoidal", "none"),
@@ -97,9 +94,8 @@ def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[s
     if not tied:
         ours.setdefault("output.weight", ours["target.embedding.weight"])
     if config.scaled_embedding:
-        scale = np.float32(config.d_model**0.5)
-        ours["target.embedding.weight"] = ours["target.embedding.weight"] * scale
-    theirs = names.to_theirs(_GPT2_NAMES, ours)
+        ours["target.embedding.weight"] = ours["target.embedding.weight"] * np.float32(config.d_model**0.5)
+    theirs = {names.their_name(_GPT2_NAMES, name): tensor for name, tensor in ours.items()}
     for name in [name for name in theirs if ".attn.query." in name]:
         parts = [theirs.pop(name.replace("query", part)) for part in _PARTS]
         theirs[name.replace("query", "c_attn")] = np.concatenate(parts)
@@ -124,9 +120,7 @@ _BERT_NAMES = {
     "source.embedding": "bert.embeddings.word_embeddings",
     "source.position": "bert.embeddings.position_embeddings",
     "source.norm": "bert.embeddings.LayerNorm",
-    "self_attention.query": "bert.encoder.layer.{i}.attention.self.query",
-    "self_attention.key": "bert.encoder.layer.{i}.attention.self.key",
-    "self_attention.value": "bert.encoder.layer.{i}.attention.self.value",
+    **{f"self_attention.{part}": f"bert.encoder.layer.{{i}}.attention.self.{part}" for part in _PARTS},
     "self_attention.output": "bert.encoder.layer.{i}.attention.output.dense",
     "self_attention.norm": "bert.encoder.layer.{i}.attention.output.LayerNorm",
     "feed_forward.hidden": "bert.encoder.layer.{i}.intermediate.dense",
@@ -164,8 +158,7 @@ def _bert_config(values: Values, theirs: Tensors) -> ModelConfig:
 
 
 def _bert_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
-    # The first published files say gamma and beta.
-    for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
+    for old, new in ((".gamma", ".weight"), (".beta", ".bias")):  # in the first published files
         theirs = {name.replace(old, new): tensor for name, tensor in theirs.items()}
     ours = names.to_ours(_BERT_NAMES, expected_tensors(config), theirs, _BERT_IGNORED)
     # It adds a segment vector to every word. Here a text is one segment, so that of the first joins the positions.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import FeedForwardKind, ModelConfig
+from regard.config import ModelConfig
 from regard.exchange import name_table as names
 from regard.exchange.name_table import ACTIVATIONS, Family, NameTable, Values
 from regard.folder.tensors import Tensors, expected_tensors
@@ -34,8 +34,6 @@ _BART_SETTINGS = {
 }
 # Copies of the shared table, sinusoids, and heads of other tasks.
 _BART_IGNORED = r"embed_tokens\.weight$|lm_head\.(weight|bias)$|embed_positions\.weight$|^classification_head\."
-_BART_OFFSET = 2
-"""unused rows at the beginning of BART's position table"""
 
 
 def _bart_config(values: Values, theirs: Tensors) -> ModelConfig:
@@ -80,10 +78,9 @@ def _bart_names(config: ModelConfig) -> NameTable:
 def _bart_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
     theirs = dict(theirs)
     theirs["lm_head.bias"] = theirs.pop("final_logits_bias", np.zeros(0)).reshape(-1)
-    if config.position == "learned":
-        for name in theirs:
-            if name.endswith("embed_positions.weight"):
-                theirs[name] = theirs[name][_BART_OFFSET:]
+    for name in theirs:
+        if config.position == "learned" and name.endswith("embed_positions.weight"):
+            theirs[name] = theirs[name][2:]  # its first rows are unused
     ours = names.to_ours(_bart_names(config), expected_tensors(config), theirs, _BART_IGNORED)
     return _reordered(ours, _halves(config)) if config.position == "sinusoidal" else ours
 
@@ -117,22 +114,21 @@ def to_bart(config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int) -
         f"a {kind} folder",
         config,
         position=("sinusoidal",),
-        d_k=(None, config.d_model // config.num_heads),
         norm=("layer",),
         norm_epsilon=(1e-5,),
         embedding_norm=(False,),
         feed_forward=tuple(ACTIVATIONS),
         tied=("all",) if kind == "pegasus" else ("all", "decoder"),
     )
-    theirs = names.to_theirs(_bart_names(config), _reordered(ours, np.argsort(_halves(config))))
+    table, ours = _bart_names(config), _reordered(ours, np.argsort(_halves(config)))
+    theirs = {names.their_name(table, name): tensor for name, tensor in ours.items()}
     bias = theirs.pop("lm_head.bias", np.zeros(config.target_vocab_size, np.float32))
     theirs["final_logits_bias"] = bias.reshape(1, -1)
     if config.tied == "decoder":
         theirs["lm_head.weight"] = theirs["model.decoder.embed_tokens.weight"]
-    model_class = "PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"
     values: dict[str, Any] = {
         "model_type": kind,
-        "architectures": [model_class],
+        "architectures": ["PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"],
         **{key: getattr(config, name) for key, name in _BART_SETTINGS.items()},
         "activation_function": ACTIVATIONS[config.feed_forward],
         "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
@@ -147,22 +143,15 @@ def to_bart(config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int) -
     return values, theirs
 
 
-_T5_FEED_FORWARDS: dict[str, FeedForwardKind] = {
-    "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "silu": "silu",
-    "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
-}  # fmt: skip
 # Copies of the shared table, and an unused bias of the cross-attention in old files.
 _T5_IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
 
 
 def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
-    kind = values.get("feed_forward_proj", "relu")
-    if kind not in _T5_FEED_FORWARDS:
-        names.require(values, "feed_forward_proj", "relu", " or ".join(_T5_FEED_FORWARDS))
     # Whether its output divides by sqrt(d_model), as the first T5 does; version 1.1 says that it does not.
     scaled = values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
-    own, shared = theirs.get("lm_head.weight"), theirs.get("shared.weight")
-    if scaled and own is not None and shared is not None and not np.array_equal(own, shared):
+    shared = theirs.get("shared.weight", np.zeros(0))
+    if scaled and not np.array_equal(theirs.get("lm_head.weight", shared), shared):
         expected = "false where lm_head differs"
         names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
     pad_id = values.get("pad_token_id", 0)
@@ -181,7 +170,7 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
         norm="rms",
         norm_epsilon=values.get("layer_norm_epsilon", 1e-6),
         norm_placement="pre",
-        feed_forward=_T5_FEED_FORWARDS[kind],
+        feed_forward=names.feed_forward_of(values, "feed_forward_proj", "relu"),
         tied="all" if scaled else "none",
         pad_id=pad_id,
         bos_id=values.get("decoder_start_token_id", pad_id),
@@ -195,8 +184,7 @@ def _t5_names(config: ModelConfig) -> NameTable:
         ("encoder", {"self_attention": "SelfAttention"}),
         ("decoder", {"self_attention": "SelfAttention", "cross_attention": "EncDecAttention"}),
     ):
-        position_bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias"
-        table[f"{stack}.position_bias"] = position_bias
+        table[f"{stack}.position_bias"] = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias"
         table[f"{stack}.final_norm"] = f"{stack}.final_layer_norm"
         for place, (ours, theirs) in enumerate(attentions.items()):
             layer = f"{stack}.block.{{i}}.layer.{place}"
@@ -228,8 +216,7 @@ def _t5_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
             ours[name] = ours[name] / np.float32(config.d_model**0.5)
         if name.endswith(".query.weight"):
             ours[name] = ours[name] * np.float32(config.head_dim**0.5)
-    zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
-    return zeros | ours
+    return {name: np.zeros(shape, np.float32) for name, shape in shapes.items()} | ours
 
 
 BART = Family("translate", _bart_config, _bart_tensors)

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.config import FeedForwardKind, ModelConfig
+from regard.config.model import FeedForwardKind, ModelConfig
 from regard.errors import ModelError, UsageError
 from regard.folder.manifest import Task
 from regard.folder.tensors import Tensors
 
-POSITION_BASE = 10000.0
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
 """our feed-forward kinds as Hugging Face names them"""
 _FEED_FORWARDS: dict[str, FeedForwardKind] = {
     "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "gelu_pytorch_tanh": "gelu-tanh",
-    "silu": "silu", "swish": "silu",
+    "silu": "silu", "swish": "silu", "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
 }  # fmt: skip
 _TENSOR = re.compile(r"(?:(encoder|decoder)\.layers\.(\d+)\.)?(.+)\.(weight|bias)")
 
@@ -59,24 +58,14 @@ def to_ours(table: NameTable, names: Iterable[str], theirs: Mapping[str, np.ndar
     ignored: a pattern of names without content of their own.
     """
     sources = {ours: their_name(table, ours) for ours in names}
-    for name in sources.values():
-        if name not in theirs:
-            raise ModelError(
-                f"the model must have a tensor {name}, as its config.json says: it has none; "
-                "the two files are not of one model, get it again"
-            )
-    known = set(sources.values())
-    unknown = [name for name in theirs if name not in known and not re.search(ignored, name)]
-    if unknown:
+    if missing := sorted({*sources.values()} - theirs.keys()):
         raise ModelError(
-            f"tensor {min(unknown)} is none that a model of this kind has in regard, and it would change what "
-            f"the model computes; {len(unknown)} such: import another model"
+            f"the model must have a tensor {missing[0]}, as its config.json says: it has none; get the model again"
         )
+    unknown = theirs.keys() - {*sources.values()}
+    for name in sorted(name for name in unknown if not re.search(ignored, name)):
+        raise ModelError(f"tensor {name} is none that a model of this kind has in regard: import another model")
     return {ours: np.ascontiguousarray(theirs[name], np.float32) for ours, name in sources.items()}
-
-
-def to_theirs(table: NameTable, ours: Mapping[str, np.ndarray]) -> Tensors:
-    return {their_name(table, name): tensor for name, tensor in ours.items()}
 
 
 def position_table(config: ModelConfig, num_positions: int) -> np.ndarray:
@@ -85,7 +74,7 @@ def position_table(config: ModelConfig, num_positions: int) -> np.ndarray:
         return np.zeros((num_positions, config.d_model), np.float32)
     assert config.position == "sinusoidal"
     pairs = np.arange(0, config.d_model, 2) / config.d_model
-    angle = np.arange(num_positions)[:, None] * POSITION_BASE**-pairs
+    angle = np.arange(num_positions)[:, None] * 10000.0**-pairs
     rows = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
     return np.asarray(rows.reshape(num_positions, config.d_model), np.float32)
 
@@ -121,10 +110,10 @@ def require(values: Values, key: str, wanted: Any, expected: Any = None) -> None
 
 def require_exportable(where: str, config: ModelConfig, **allowed: tuple[Any, ...]) -> None:
     """Refuse to export a model with a setting that the foreign format cannot express."""
-    for name, values in allowed.items():
+    heads = (None, config.d_model // config.num_heads)
+    for name, values in {"d_k": heads, **allowed}.items():
         if getattr(config, name) not in values:
-            *others, last = (str(each) for each in values if each is not None)
-            expected = f"{', '.join(others)} or {last}" if others else last
+            expected = " or ".join(str(each) for each in values if each is not None)
             raise UsageError(
                 f"{where} can only hold a model with {name}={expected}: got {getattr(config, name)}; use another format"
             )

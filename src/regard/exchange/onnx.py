@@ -65,9 +65,7 @@ def embed(folder: Path, output: Path) -> None:
 
 def covers(config: ModelConfig) -> bool:
     """Whether a model has graphs: not recurrent, no relative positions, heads that fill d_model."""
-    if config.is_recurrent or config.position == "relative":
-        return False
-    return config.d_attention == config.d_model
+    return not config.is_recurrent and config.position != "relative" and config.d_attention == config.d_model
 
 
 def _reader(g: Graph) -> None:
@@ -185,7 +183,7 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -
     key = value = ""  # the kernel takes the three side by side as well
     if turn is not None or blocks.width(config.head_dim) != config.head_dim:
         key, value = f"{query}_key", f"{query}_value"
-        query = g.op("Split", query, axis=-1, num_outputs=3, more_outputs=[key, value])
+        query = g.op("Split", query, axis=-1, num_outputs=3, more=[key, value])
         query, key = blocks.rotate(g, query, turn), blocks.rotate(g, key, turn)
     shape: list[str | int] = ["rows", config.num_heads, "capacity", blocks.width(config.head_dim)]
     past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
@@ -202,8 +200,7 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
     key = g.input(f"cross_key.{i}", TensorProto.FLOAT, _shape(g, config.head_dim, "key_len"))
     value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", config.head_dim))
     sentences = g.op("Shape", "source_bias", start=0, end=1)
-    by_head = g.integers(-1, config.num_heads, config.head_dim)
-    by_head = g.op("Concat", sentences, by_head, axis=0)
+    by_head = g.op("Concat", sentences, g.integers(-1, config.num_heads, config.head_dim), axis=0)
     query = blocks.split_heads(g, linear(g, blocks.before(g, name, x), f"{name}.query"), by_head)
     is_last = i == config.num_decoder_layers - 1
     seen = "attention" if is_last else ""

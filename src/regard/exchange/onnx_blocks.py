@@ -6,9 +6,9 @@ The vectors of a batch are [rows, length, d_model] throughout.
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
-from regard.exchange.onnx_graph import CONTRIB, Graph, linear
+from regard.exchange.onnx_graph import Graph, filled, linear
 from regard.model.position import BASE
 
 Rotation = tuple[str, str]
@@ -63,9 +63,8 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
     """Turn neighbouring features of each head."""
     if by is None:
         return x
-    heads = g.config.num_heads
     inputs = [x, g.integers(0), *by]  # the angles are those of the positions at hand
-    return g.op("RotaryEmbedding", *inputs, domain=CONTRIB, interleaved=1, num_heads=heads)
+    return g.op("RotaryEmbedding", *inputs, interleaved=1, num_heads=g.config.num_heads)
 
 
 def attention(g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = "") -> str:
@@ -101,20 +100,13 @@ def cached_attention(g: Graph, query: str, key: str, value: str, past: tuple[str
     """
     config = g.config
     inputs = [*(_widen_heads(g, each) for each in (query, key, value)), *past, "last", "total"]
-    context = g.op(
-        "GroupQueryAttention",
-        *inputs,
-        domain=CONTRIB,
-        more_outputs=new,
-        num_heads=config.num_heads,
-        kv_num_heads=config.num_heads,
-        scale=config.head_dim**-0.5,
-    )
+    heads = dict(num_heads=config.num_heads, kv_num_heads=config.num_heads, scale=config.head_dim**-0.5)
+    context = g.op("GroupQueryAttention", *inputs, more=new, **heads)
     if width(config.head_dim) == config.head_dim:
         return context
-    heads = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))
-    heads = g.op("Slice", heads, g.integers(0), g.integers(config.head_dim), g.integers(3))
-    return g.op("Reshape", heads, g.integers(0, 0, config.d_model))
+    wide = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))
+    narrow = g.op("Slice", wide, g.integers(0), g.integers(config.head_dim), g.integers(3))
+    return g.op("Reshape", narrow, g.integers(0, 0, config.d_model))
 
 
 def width(head_dim: int) -> int:
@@ -145,8 +137,7 @@ def norm(g: Graph, name: str, x: str) -> str:
     # InstanceNormalization with positions as channels computes the same as onnxruntime's LayerNormalization,
     # several times as fast.
     length = g.op("Shape", "tokens", start=1)
-    fills = (numpy_helper.from_array(np.array([fill], np.float32)) for fill in (1, 0))
-    ones, zeros = (g.op("ConstantOfShape", length, value=fill) for fill in fills)
+    ones, zeros = (filled(g, length, value) for value in (1, 0))
     normal = g.op("InstanceNormalization", x, ones, zeros, epsilon=epsilon)
     return g.op("Add", g.op("Mul", normal, weight), g.floats(f"{name}.bias"))
 
@@ -198,17 +189,16 @@ def best(g: Graph, values: str, count: str) -> None:
     size = next((size for size in (64, 50, 80, 40, 32) if vocab_size % size == 0), 1)
     num_blocks = vocab_size // size
     if size == 1 or num_blocks < 8:
-        g.op("TopK", values, count, called="best_values", more_outputs=["best_tokens"])
+        g.op("TopK", values, count, called="best_values", more=["best_tokens"])
         return
     in_blocks = g.op("Reshape", values, g.integers(-1, num_blocks, size))
     maxima = g.op("ReduceMax", in_blocks, g.integers(2), keepdims=0)
     num_kept = g.op("Min", count, g.integers(num_blocks))
-    g.op("TopK", maxima, num_kept, called="best_maxima", more_outputs=["best_blocks"])
-    blocks = g.op("TopK", "best_blocks", num_kept, largest=0, called="blocks", more_outputs=["unused"])
+    g.op("TopK", maxima, num_kept, called="best_maxima", more=["best_blocks"])
+    blocks = g.op("TopK", "best_blocks", num_kept, largest=0, called="blocks", more=["unused"])
     pool = g.op("GatherND", in_blocks, g.column(blocks), batch_dims=1)
-    shape = g.op("Concat", g.integers(0), g.op("Mul", num_kept, g.integers(size)), axis=0)
-    pool = g.op("Reshape", pool, shape)
-    g.op("TopK", pool, count, called="best_values", more_outputs=["best_places"])
+    pool = g.op("Reshape", pool, g.op("Concat", g.integers(0), g.op("Mul", num_kept, g.integers(size)), axis=0))
+    g.op("TopK", pool, count, called="best_values", more=["best_places"])
     which = g.op("Div", "best_places", g.integers(size))
     left_out = g.op("Sub", g.op("GatherElements", blocks, which, axis=1), which)
     g.op("Add", "best_places", g.op("Mul", left_out, g.integers(size)), called="best_tokens")

@@ -22,6 +22,7 @@ from regard.folder.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
 CONTRIB = "com.microsoft"
+_OF_CONTRIB = ("FusedMatMul", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits", "RotaryEmbedding")
 _INTEGER_SIZE = 750_000
 """number of weights from which `MatMulInteger` with its nodes is faster for the few rows of a step too"""
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
@@ -45,22 +46,13 @@ class Graph:
         self.outputs: list[ValueInfoProto] = []
         self._made: dict[tuple[Any, ...], str] = {}
 
-    def op(
-        self,
-        kind: str,
-        *inputs: str,
-        domain: str = "",
-        called: str = "",
-        more_outputs: Sequence[str] = (),
-        **attributes: Any,
-    ) -> str:
-        """Add a node and return its first output; an equal node is added once."""
+    def op(self, kind: str, *inputs: str, called: str = "", more: Sequence[str] = (), **attributes: Any) -> str:
+        """Add a node and return its first output, of which `more` are names; an equal node is added once."""
         key = (kind, inputs, repr(sorted(attributes.items())))
         if key not in self._made:
             output = called or f"{kind}_{len(self.nodes)}"
-            outputs = [output, *more_outputs]
-            node = helper.make_node(kind, inputs, outputs, output, domain=domain, **attributes)
-            self.nodes.append(node)
+            domain = CONTRIB if kind in _OF_CONTRIB else ""
+            self.nodes.append(helper.make_node(kind, inputs, [output, *more], output, domain=domain, **attributes))
             self._made[key] = output
         return self._made[key]
 
@@ -132,6 +124,10 @@ class Graph:
         return model
 
 
+def filled(g: Graph, shape: str, value: int, kind: type[np.generic] = np.float32) -> str:
+    return g.op("ConstantOfShape", shape, value=numpy_helper.from_array(np.array([value], kind)))
+
+
 def linear(g: Graph, x: str, *names: str, positive: bool = False) -> str:
     """The outputs of these linear maps of x [rows, length, features], side by side.
 
@@ -152,7 +148,7 @@ def _product(g: Graph, x: str, names: list[str], bias: str, *, wide: bool = Fals
     by_row = not is_int8 or is_table(names[0])
     if g.widened or not is_int8:
         weight = _joined(g, [g.floats(name) for name in names], axis=1 - by_row)
-        product = g.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
+        product = g.op("FusedMatMul", x, weight, transB=int(by_row))
     elif g.many_rows or wide or math.prod(_sizes(g, names, by_row)) >= _INTEGER_SIZE:
         product = _integer_product(g, x, names, by_row, flat=wide, positive=positive)
     else:
@@ -180,17 +176,14 @@ def _integer_product(g: Graph, x: str, names: list[str], by_row: bool, *, flat: 
     num_inputs, num_outputs = _sizes(g, names, by_row)
     if not flat:
         x = g.op("Reshape", x, g.integers(-1, num_inputs))
-    largest = x if positive else g.op("Abs", x)
-    largest = g.op("ReduceMax", largest, g.integers(-1), keepdims=0)
+    largest = g.op("ReduceMax", x if positive else g.op("Abs", x), g.integers(-1), keepdims=0)
     largest = g.op("Max", largest, g.constant(1e-30))  # a row of zeros stays one
     row_scale = g.op("Mul", largest, g.constant(1 / 127))
-    middle = numpy_helper.from_array(np.array([128], np.uint8))
-    zeros = g.op("ConstantOfShape", g.op("Shape", row_scale), value=middle)
+    zeros = filled(g, g.op("Shape", row_scale), 128, np.uint8)
     rows = g.op("QuantizeLinear", x, row_scale, zeros, axis=0)
     zero = g.constant(128, np.uint8)
     if g.many_rows:
-        inputs = [rows, weight, g.constant(1), scale, zero]
-        product = g.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB)
+        product = g.op("MatMulIntegerToFloat", rows, weight, g.constant(1), scale, zero)
         product = g.op("Mul", product, g.column(row_scale))
     else:  # that node scales the outputs of a few rows one by one
         whole = g.op("MatMulInteger", rows, weight, zero)
@@ -221,17 +214,10 @@ def _bytes_product(g: Graph, x: str, names: list[str], bias: str, stored_by_row:
     weight = g.op("BitwiseXor", weight, g.constant(128, np.uint8))
     scale = _joined(g, [g.stored(name + SCALE) for name in names], axis=0)
     scale = g.op("Expand", g.column(scale), g.integers(num_outputs, num_blocks))
-    return g.op(
-        "MatMulNBits",
-        *[x, weight, scale],
-        *(["", "", bias] if bias else []),
-        domain=CONTRIB,
-        K=num_inputs,
-        N=num_outputs,
-        bits=8,
-        block_size=block,
-        accuracy_level=4,  # multiply bytes, not what they stand for
-    )
+    inputs = [x, weight, scale, *(["", "", bias] if bias else [])]
+    # Level 4 multiplies bytes, not what they stand for.
+    sizes: dict[str, Any] = dict(K=num_inputs, N=num_outputs, bits=8, block_size=block, accuracy_level=4)
+    return g.op("MatMulNBits", *inputs, **sizes)
 
 
 def _joined(g: Graph, values: list[str], axis: int) -> str:

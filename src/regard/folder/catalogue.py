@@ -121,11 +121,8 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
         find_by_languages(best or None, target)  # says which there are
     chosen = max(known, key=lambda language: scores.get(language, 0))
     if any(map(str.isalpha, "".join(texts))):
-        warnings.warn(
-            f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}",
-            RegardWarning,
-            stacklevel=2,
-        )
+        told = f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}"
+        warnings.warn(told, RegardWarning, stacklevel=2)
     return chosen
 
 
@@ -140,9 +137,7 @@ def find_by_task(task: str) -> Path:
     """The first model for this task."""
     for info in _models_for(task):
         return info.folder
-    raise UsageError(
-        f"no model is there to {task}: name one with --model, or import one and put its folder into {user_folder()}"
-    )
+    raise UsageError(f"no model is there to {task}: name one with --model, or put its folder into {user_folder()}")
 
 
 def find_for_search(name_or_folder: str | Path | None = None) -> Path:
@@ -152,12 +147,8 @@ def find_for_search(name_or_folder: str | Path | None = None) -> Path:
     for info in _models_for("search"):
         return info.folder
     folder = find_by_languages(None, None)
-    warnings.warn(
-        f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less; "
-        "train one with  regard train --objective contrastive",
-        RegardWarning,
-        stacklevel=2,
-    )
+    told = f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less"
+    warnings.warn(f"{told}; train one with  regard train --objective contrastive", RegardWarning, stacklevel=2)
     return folder
 
 
@@ -187,6 +178,4 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"
     known = ", ".join(" to ".join(info.languages) for info in models) or "none"
-    raise UsageError(
-        f"no model translates from {wanted}: there is {known}; train one, or put a model folder into {user_folder()}"
-    )
+    raise UsageError(f"no model translates from {wanted}: there is {known}; put one into {user_folder()}, or train one")

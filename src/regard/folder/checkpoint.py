@@ -7,7 +7,6 @@ SHA256SUMS holds the checksums of weights and tokenizer; a folder may be without
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ import safetensors
 import safetensors.numpy
 
 from regard.errors import ModelError
-from regard.files import finish_replacing, fresh_folder, replace_files, write_file
+from regard.files import digest, finish_replacing, fresh_folder, replace_files, write_file
 from regard.folder.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
 from regard.folder.tensors import Tensors, dequantize, expected_tensors, in_form, stored_tensors
 from regard.text.tokenizer import Tokenizer, TokenizerBase
@@ -43,8 +42,7 @@ def save(
     """
     folder = Path(folder).resolve()
     assert manifest.tokenizer.names <= files.keys(), "a file of the tokenizer is not given"
-    shapes = {name: tensor.shape for name, tensor in tensors.items()}
-    _check_against(expected_tensors(manifest.model), shapes, folder)
+    _check_against(expected_tensors(manifest.model), {name: tensor.shape for name, tensor in tensors.items()}, folder)
     for name, tensor in tensors.items():
         _check_finite(name, tensor, folder)
     if folder.exists() and not folder.is_dir():
@@ -55,7 +53,7 @@ def save(
             assert Path(name).name == name
             write_file(fresh / name, content)
         write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
-        sums = [f"{_sha256(fresh / name)}  {name}\n" for name in (WEIGHTS, *sorted(files))]
+        sums = [f"{digest(fresh / name)}  {name}\n" for name in (WEIGHTS, *sorted(files))]
         write_file(fresh / SUMS, "".join(sums).encode())
         write_file(fresh / CARD, card.encode())
         write_file(fresh / CONFIG, manifest.to_json().encode())
@@ -90,8 +88,7 @@ def read_card(folder: Path) -> str:
 
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
-    names = sorted(manifest.tokenizer.names)
-    return {name: read_tokenizer_file(Path(folder) / name) for name in names}
+    return {name: read_tokenizer_file(Path(folder) / name) for name in sorted(manifest.tokenizer.names)}
 
 
 def read_tokenizer_file(path: Path) -> bytes:
@@ -158,41 +155,25 @@ def check_sum(path: Path) -> None:
     except OSError:
         return
     for expected, _, name in (line.partition("  ") for line in known):
-        if name == path.name and _sha256(path) != expected:
+        if name == path.name and digest(path) != expected:
             raise ModelError(
                 f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the model again"
             )
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:
-    lacking, unknown = expected.keys() - got.keys(), got.keys() - expected.keys()
-    if lacking or unknown:
-        what = "lacks" if lacking else "has the unknown"
-        names = lacking or unknown
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        raise ModelError(
-            f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
-            f"{CONFIG} describes, got {len(got)}; the two files are not of one model, get it again"
-        )
-    for name, form in expected.items():
-        if form != got[name]:
+    for name in sorted(expected.keys() | got.keys()):
+        wanted, found = expected.get(name, "none"), got.get(name, "none")
+        if wanted != found:
             raise ModelError(
-                f"{where}: tensor {name}: expected {form} as {CONFIG} says, got {got[name]}; "
+                f"{where}: tensor {name}: expected {wanted} as {CONFIG} says, got {found}; "
                 "the two files are not of one model, get it again"
             )
 
 
 def _check_finite(name: str, tensor: np.ndarray, where: Path) -> None:
     if tensor.dtype != np.int8 and not np.isfinite(tensor).all():
-        raise ModelError(
-            f"{where}: tensor {name} holds values that are not finite numbers; "
-            "the model is broken, use an earlier checkpoint of it"
-        )
+        raise ModelError(f"{where}: tensor {name} holds values that are not finite numbers; use an earlier checkpoint")
 
 
 def _replaced(folder: Path, new: set[str]) -> set[str]:

@@ -70,8 +70,7 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
         stack("encoder", config.num_encoder_layers, ["self_attention"])
     if config.has_decoder:
         embedding("target", config.target_vocab_size)
-        attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
-        stack("decoder", config.num_decoder_layers, attentions)
+        stack("decoder", config.num_decoder_layers, ["self_attention"] + ["cross_attention"] * config.has_encoder)
     if config.output_transform:
         linear("transform.hidden", d_model, d_model)
         norm("transform.norm")
@@ -89,6 +88,9 @@ def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     num_parts = 2 if config.architecture == "lstm" else 1
     shapes: dict[str, tuple[int, ...]] = {"source.embedding.weight": (config.source_vocab_size, d_model)}
 
+    def linear(name: str, outputs: int, inputs: int) -> None:
+        shapes.update({f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)})
+
     def cell(name: str, inputs: int, width: int) -> None:
         shapes[f"{name}.weight_ih_l0"] = (num_gates * width, inputs)
         shapes[f"{name}.weight_hh_l0"] = (num_gates * width, width)
@@ -96,13 +98,11 @@ def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
     for i in range(config.num_encoder_layers):
         for direction in ("forwards", "backwards"):
-            inputs = d_state if i else d_model
-            cell(f"encoder.layers.{i}.{direction}", inputs, d_state // 2)
+            cell(f"encoder.layers.{i}.{direction}", d_state if i else d_model, d_state // 2)
     if config.tied != "all":
         shapes["target.embedding.weight"] = (config.target_vocab_size, d_model)
     outputs = config.num_decoder_layers * num_parts * d_state
-    shapes["decoder.initial.weight"] = (outputs, d_state if attention == "none" else d_state // 2)
-    shapes["decoder.initial.bias"] = (outputs,)
+    linear("decoder.initial", outputs, d_state if attention == "none" else d_state // 2)
     if attention == "additive":
         shapes["decoder.attention.energy"] = (d_state,)
         shapes["decoder.attention.query.weight"] = (d_state, d_state)
@@ -111,8 +111,7 @@ def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     fed = d_state if attention in ("none", "additive") else 0
     for i in range(config.num_decoder_layers):
         cell(f"decoder.layers.{i}", d_state if i else d_model + fed, d_state)
-    shapes["decoder.readout.weight"] = (2 * d_model, 2 * d_state + d_model)
-    shapes["decoder.readout.bias"] = (2 * d_model,)
+    linear("decoder.readout", 2 * d_model, 2 * d_state + d_model)
     if config.tied == "none":
         shapes["output.weight"] = (config.target_vocab_size, d_model)
     return shapes

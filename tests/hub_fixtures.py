@@ -59,8 +59,7 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def _json(self, values: Any, status: int = 200) -> None:
         body = json.dumps(values).encode()
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
-        self._head(status, headers)
+        self._head(status, {"Content-Type": "application/json", "Content-Length": str(len(body))})
         self.wfile.write(body)
 
     def _missing(self, code: str) -> None:
@@ -101,9 +100,7 @@ class HubHandler(BaseHTTPRequestHandler):
         etag = entry["lfs"]["sha256"] if "lfs" in entry else entry["blobId"]
         if name in repository.wrong:
             content = content[:-1] + bytes([content[-1] ^ 1])
-        start = 0
-        if wanted := self.headers.get("Range", ""):
-            start = int(wanted.removeprefix("bytes=").partition("-")[0])
+        start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
         body = content[start:]
         headers = {"ETag": f'"{etag}"', "X-Repo-Commit": repository.sha, "Accept-Ranges": "bytes"}
         if start:
@@ -128,11 +125,8 @@ class HubHandler(BaseHTTPRequestHandler):
             self._json({"files": [{**mode, "path": each["path"]} for each in json.loads(body)["files"]]})
         elif "/commit/" in path:
             lines = [json.loads(line) for line in body.splitlines()]
-            files = {
-                line["value"]["path"]: base64.b64decode(line["value"]["content"])
-                for line in lines
-                if line["key"] == "file"
-            }
+            held = [line["value"] for line in lines if line["key"] == "file"]
+            files = {each["path"]: base64.b64decode(each["content"]) for each in held}
             self.hub.pushed["/".join(path.split("/")[3:5])] = files
             url = f"{self.hub.url}/me/model/commit/{'b' * 40}"
             self._json({"success": True, "commitOid": "b" * 40, "commitUrl": url})

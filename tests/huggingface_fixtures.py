@@ -50,14 +50,9 @@ def marian(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     described = {"source_lang": "fr", "target_lang": "en", "tokenizer_class": "MarianTokenizer"}
     (folder / "tokenizer_config.json").write_text(json.dumps(described))
-    pad = vocabulary["<pad>"]
-    config = hf.MarianConfig(
-        vocab_size=len(vocabulary),
-        pad_token_id=pad,
-        decoder_start_token_id=pad,
-        eos_token_id=0,
-        **{"activation_function": "swish", "scale_embedding": True, **ENCODER_DECODER, **changes},
-    )
+    ids = dict(pad_token_id=vocabulary["<pad>"], decoder_start_token_id=vocabulary["<pad>"], eos_token_id=0)
+    settings = {"activation_function": "swish", "scale_embedding": True, **ENCODER_DECODER, **changes}
+    config = hf.MarianConfig(vocab_size=len(vocabulary), **ids, **settings)
     return saved(hf.MarianMTModel(config), folder)
 
 
@@ -79,18 +74,10 @@ def t5(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     proto, pieces = pieces_model(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     (folder / "spiece.model").write_bytes(proto)
-    config = hf.T5Config(
-        vocab_size=len(pieces) + 6,  # as there, a few more than there are pieces
-        d_model=D_MODEL,
-        d_kv=changes.pop("d_kv", D_MODEL // HEADS),
-        d_ff=31,
-        num_layers=2,  # on both sides: with unequal numbers its own cache fails
-        num_heads=HEADS,
-        relative_attention_num_buckets=8,
-        relative_attention_max_distance=13,
-        decoder_start_token_id=0,
-        **changes,
-    )
+    # As there, a few rows more than pieces. As many layers on both sides: else its own cache fails.
+    sizes = dict(vocab_size=len(pieces) + 6, d_model=D_MODEL, d_kv=D_MODEL // HEADS, d_ff=31, num_layers=2)
+    positions = dict(relative_attention_num_buckets=8, relative_attention_max_distance=13)
+    config = hf.T5Config(num_heads=HEADS, decoder_start_token_id=0, **positions, **{**sizes, **changes})
     return saved(hf.T5ForConditionalGeneration(config), folder)
 
 

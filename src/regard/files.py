@@ -123,11 +123,9 @@ def try_lock(path: Path) -> Iterator[bool]:
 
     An OSError means that the file cannot be written.
     """
-    file = _open_locked(path)
-    while file is not None and not _is_file_of(file, path):
+    while (file := _open_locked(path)) is not None and not _is_file_of(file, path):
         # The holder has removed the file since it was opened here; the next process would lock a new file.
         file.close()
-        file = _open_locked(path)
     if file is None:
         yield False
         return

@@ -3,9 +3,6 @@
 `keep(trace, "weights", weights)` stands at the point of computation and returns its value, so the traced
 and the untraced pass are one and the same code. Without a trace it costs one comparison; with one it
 records the value under its full path, and applies the edit a user asked for at that path.
-
-A trace saves to one `.safetensors` file: arrays under their names, and as JSON in its metadata what
-describes them and the history of the search (the names that begin with `steps.`).
 """
 
 from __future__ import annotations
@@ -76,10 +73,8 @@ class Trace:
         """Refuse names that the pass has no value for: an edit there would change nothing."""
         for path in paths:
             if path not in self._values:
-                raise UnknownName(
-                    f"a name must be one of the {len(self)} of the trace: got "
-                    f"{path!r}{suggest(path, self._values)}; list(trace) shows them all"
-                )
+                near = suggest(path, self._values)
+                raise UnknownName(f"a name must be one of the trace: got {path!r}{near}; list(trace) shows them all")
 
     def __getitem__(self, path: str) -> Any:
         self.check_names([path])
@@ -98,7 +93,7 @@ class Trace:
         return iter(self._values.items())
 
     def save(self, path: str | Path) -> None:
-        """Write the trace to one `.safetensors` file."""
+        """Write one `.safetensors` file: arrays under their names, and as JSON the metadata and `steps.`, the search."""
         import numpy as np
         from safetensors.numpy import save
 
@@ -147,9 +142,8 @@ def cross_attentions(config: ModelConfig) -> list[str]:
     """The paths of all attention from the target to the source, in the order of computation."""
     if config.is_recurrent:
         return [] if config.attention == "none" else ["decoder.attention"]
-    if not (config.has_encoder and config.has_decoder):
-        return []
-    return [f"decoder.layers.{i}.cross_attention" for i in range(config.num_decoder_layers)]
+    num_layers = config.num_layers[1] if config.has_encoder else 0
+    return [f"decoder.layers.{i}.cross_attention" for i in range(num_layers)]
 
 
 def at(trace: Trace | None, name: str) -> Trace | None:

@@ -63,9 +63,6 @@ def test_the_names_of_a_pre_norm_decoder_only_model(random_model, sentences):
         ({"position": "rotary"}, set(), {"source.position"}),
         ({"position": "relative"}, {"encoder.position_bias"}, {"source.position"}),
         ({"output_transform": True}, set(under("transform", "hidden activated norm")), set()),
-        ({"position": "none"}, set(), {"source.position"}),
-        ({"position": "learned"}, set(), set()),
-        ({"norm": "rms"}, set(), set()),
         ({"norm": "batch"}, set(), set()),
     ],
 )

@@ -14,12 +14,11 @@ import pytest
 import safetensors.numpy
 
 from regard.config import ModelConfig
-from regard.engine.torch import to_state_dict, to_tensors
 from regard.errors import ModelError
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, TokenizerFiles, read_manifest
 from regard.folder.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
-from regard.model.transformer import Model, build
+from regard.model.transformer import Model
 
 FILES = {"tokenizer.model": b"pieces"}
 FORMS = ("fp32", "fp16", "int8")
@@ -49,15 +48,6 @@ def test_names_and_shapes_are_the_modules(random_model: Callable[..., Model], an
     assert all(state[name].data_ptr() == state[first].data_ptr() for name, first in ties.items())
     shapes = {name: tuple(value.shape) for name, value in state.items() if name not in ties}
     assert expected_tensors(model.config) == shapes
-
-
-def test_state_dict_there_and_back(random_model: Callable[..., Model], any_variant: dict[str, Any]) -> None:
-    model = random_model(**any_variant)
-    copy = build(model.config)
-    copy.load_state_dict(to_state_dict(to_tensors(model.state_dict(), model.config), model.config))
-    for (name, weight), (other_name, other) in zip(model.named_parameters(), copy.named_parameters(), strict=True):
-        assert name == other_name
-        assert weight.equal(other)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -108,9 +98,8 @@ def test_saving_again_replaces_the_model_and_nothing_else(
     changed = {name: tensor + 1 for name, tensor in tensors.items()}
     other = replace(manifest, tokenizer=TokenizerFiles(source="a.model", target="b.model"))
     checkpoint.save(folder, other, changed, {"a.model": b"a", "b.model": b"b"}, "new")
-    names = {"config.json", "model.safetensors", "README.md", "a.model", "b.model", "metrics.jsonl"}
-    names |= {"SHA256SUMS"}
-    assert set(contents(folder)) == names
+    own = {"config.json", "model.safetensors", "README.md", "SHA256SUMS", "a.model", "b.model"}
+    assert set(contents(folder)) == own | {"metrics.jsonl"}
     assert read_manifest(folder) == other
     again = checkpoint.read_tensors(folder)
     assert all(np.array_equal(again[name], tensor) for name, tensor in changed.items())
@@ -178,15 +167,6 @@ def edit_config(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     (folder / "config.json").write_text(json.dumps(values))
 
 
-def test_missing_files_are_named(folder: Path, manifest: Manifest) -> None:
-    (folder / "tokenizer.model").unlink()
-    with pytest.raises(ModelError, match=r"tokenizer.model must be a tokenizer file: No such file"):
-        checkpoint.read_files(folder, manifest)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"has no model.safetensors"):
-        checkpoint.read_tensors(folder)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -250,7 +230,7 @@ def test_a_changed_bit_is_noticed(folder: Path, manifest: Manifest, name: str) -
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1  # still a number, and still text
     (folder / name).write_bytes(content)
-    with pytest.raises(ModelError, match=f"{name} must be the file that was written: its checksum"):
+    with pytest.raises(ModelError, match=f"{name} must be as it was written: its checksum"):
         checkpoint.read_tensors(folder, manifest)
         checkpoint.open_tokenizers(folder, manifest.tokenizer)
     (folder / "SHA256SUMS").unlink()

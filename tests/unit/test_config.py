@@ -55,43 +55,24 @@ def test_the_named_sizes():
     assert sized("small", architecture="gru", d_state=50).d_state == 50
 
 
-def test_what_an_architecture_has():
-    decoder = ModelConfig(architecture="decoder-only", num_encoder_layers=0, source_vocab_size=29)
-    assert (decoder.has_encoder, decoder.has_decoder, decoder.num_layers) == (False, True, (0, 6))
-    encoder = ModelConfig(architecture="encoder-only")
-    assert (encoder.has_encoder, encoder.has_decoder) == (True, False)
-    recurrent = ModelConfig(**RECURRENT, d_model=15, num_heads=8)
-    assert recurrent.is_recurrent and recurrent.has_encoder and recurrent.has_decoder
-    assert recurrent.widths == {"d_model": 15, "d_state": 1000}
-    assert ModelConfig().widths == {"d_model": 512, "d_ff": 2048, "heads": 8}
-    narrow = ModelConfig(d_model=16, num_heads=3, d_k=7)
-    assert (narrow.head_dim, narrow.d_attention) == (7, 21)
-
-
 @pytest.mark.parametrize(
     ("kind", "changes", "sentence"),
     [
         (ModelConfig, dict(d_model=512, num_heads=7), "d_model must be a multiple of num_heads: got d_model=512, num_heads=7; change one of them, or give d_k"),
         (ModelConfig, dict(d_model=15, num_heads=3), "position=sinusoidal needs pairs of features, so d_model must be even: got 15; change it"),
-        (ModelConfig, dict(d_model=10, num_heads=2, position="rotary"), "position=rotary needs pairs of features, so d_model / num_heads or d_k must be even: got 5"),
         (ModelConfig, dict(attention="additive"), "a Transformer attends by scaled dot products: got attention=additive; leave it out"),
         (ModelConfig, dict(source_vocab_size=29), "tied=all shares one table between both languages, so the vocabularies must be equal: got 29 and 32000; use a joint vocabulary or tied=decoder"),
         (ModelConfig, dict(num_buckets=3), "num_buckets must be at least 4, and max_distance above its half: got num_buckets=3, max_distance=128; T5 has 32 and 128"),
         (ModelConfig, dict(output_transform=True), "output_transform is for an encoder-only model with a layer or rms norm and no gates: leave it out"),
         (ModelConfig, {**RECURRENT, "attention": "scaled-dot"}, "architecture=lstm attends by additive, dot, general or none: got scaled-dot; choose one"),
         (ModelConfig, {**RECURRENT, "position": "rotary"}, "architecture=lstm takes no positions: got position=rotary; set position=none"),
-        (ModelConfig, {**RECURRENT, "embedding_norm": True}, "embedding_norm is for Transformers: got architecture=lstm; leave it out"),
         (ModelConfig, {**RECURRENT, "d_state": 7}, "d_state is shared by the encoder's two directions, so it must be even: got 7; change it"),
         (ModelConfig, dict(position="sinusoid"), "position must be one of sinusoidal, learned, rotary, relative, scaled, integer, none: got 'sinusoid' (did you mean 'sinusoidal'?); use one of these"),
         (TrainConfig, dict(ema=1.0), "ema must be below 1, at which nothing is learnt: got 1.0; give less"),
-        (TrainConfig, dict(schedule="cosin"), "schedule must be one of inverse-sqrt, cosine: got 'cosin' (did you mean 'cosine'?); use one of these"),
         (DecodeConfig, dict(beam=257), "beam must be at most 256: got 257; give fewer"),
         (DecodeConfig, dict(top_p=0.0), "top_p must be above 0: got 0; use top_k=1 for the single best token"),
         (DecodeConfig, dict(n_best=5), "n_best must be at most beam: got n_best=5, beam=4; raise beam or lower n_best"),
-        (DecodeConfig, dict(temperature=math.inf), "temperature must be at most 2: got inf; give less"),
         (DecodeConfig, dict(length_penalty=-11.0), "length_penalty must be from -10 to 10: got -11.0; give one nearer to 0"),
-        (DecodeConfig, dict(top_k=-1), "top_k must not be negative: got -1; give 0 or more"),
-        (GenerateConfig, dict(context_weight=10.5), "context_weight must be at most 10: got 10.5; give less"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(kind, changes, sentence):
@@ -99,20 +80,13 @@ def test_what_cannot_be(kind, changes, sentence):
 
 
 def test_numbers_out_of_range():
-    for kind, name in (
-        (ModelConfig, "d_model"),
-        (ModelConfig, "num_decoder_layers"),
-        (TrainConfig, "learning_rate"),
-        (GenerateConfig, "best_of"),
-    ):
+    for kind, name in ((ModelConfig, "num_decoder_layers"), (TrainConfig, "learning_rate")):
         for value in (0, -3, math.nan):
             sentence = f"{name} must be above 0: got {value}; give a larger one"
             assert refusal(kind, **{name: value}) == sentence
-    for kind, name in ((DataConfig, "sampling"), (TrainConfig, "dropout"), (DecodeConfig, "top_p")):
-        for value in (-0.1, 1.5, math.nan):
-            sentence = f"{name} must lie between 0 and 1: got {value}; give one between them"
-            assert refusal(kind, **{name: value}) == sentence
-    assert TrainConfig(patience=0).patience == 0 and DecodeConfig(temperature=2.0).temperature == 2
+    for value in (-0.1, 1.5, math.nan):
+        sentence = f"top_p must lie between 0 and 1: got {value}; give one between them"
+        assert refusal(DecodeConfig, top_p=value) == sentence
 
 
 def test_settings_of_the_other_kind_are_refused():
@@ -131,10 +105,7 @@ def read_refusal(kind, values) -> str:
 
 def test_an_unknown_key_is_named_with_the_nearest_known_one():
     sentence = read_refusal(ModelConfig, {"d_modell": 512})
-    assert sentence.startswith(
-        "recipe.toml: unknown key 'd_modell' (did you mean 'd_model'?); known keys: architecture, "
-    )
-    assert all(field.name in sentence for field in dataclasses.fields(ModelConfig))
+    assert sentence.startswith("recipe.toml: unknown key 'd_modell' (did you mean 'd_model'?); known keys: archi")
     assert "unknown key 'zzz'; known keys: " in read_refusal(TrainConfig, {"zzz": 1})
     assert read_refusal(ModelConfig, {"num_heads": 7}).startswith("d_model must be a multiple of")
 
@@ -142,12 +113,8 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one():
 @pytest.mark.parametrize(
     ("kind", "key", "value", "sentence"),
     [
-        (ModelConfig, "d_model", "512", "d_model must be a whole number: got '512'"),
         (ModelConfig, "d_model", True, "d_model must be a whole number: got True"),
         (ModelConfig, "embedding_norm", 1, "embedding_norm must be true or false: got 1"),
-        (DataConfig, "source", {"a": 1}, "source must be a text or a list of texts: got {'a': 1}"),
-        (ModelConfig, "norm", 3, "norm must be one of layer, rms, batch: got 3"),
-        (DataConfig, "sampling", "often", "sampling must be a number: got 'often'"),
         (DataConfig, "vocabulary", 1.5, "vocabulary must be a whole number: got 1.5"),
         (DataConfig, "source", ["a", 7], "source must be a text or a list of texts: got ['a', 7]"),
     ],
@@ -161,8 +128,7 @@ def test_values_from_a_file_are_converted():
     assert data.source == ("a.fr",)
     assert data.target == ("a.en", "b.en")
     assert data.sampling == 0.0 and isinstance(data.sampling, float)
-    train = from_dict(TrainConfig, {"dropout": 0, "steps": None, "packing": True}, "x")
-    assert train.dropout == 0.0 and isinstance(train.dropout, float)
+    train = from_dict(TrainConfig, {"steps": None, "packing": True}, "x")
     assert train.steps is None and train.packing is True
 
 

@@ -62,11 +62,8 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
         ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2."),
         ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
-        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be abso"),
-        ("t5", {"feed_forward_proj": "gated-tanh"}, "feed_forward_proj must be one of relu"),
-        ("bart", {"num_heads": 5, "encoder_attention_heads": 4}, "encoder_attention_heads"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_imported_is_named(
@@ -80,9 +77,7 @@ def test_what_cannot_be_imported_is_named(
     ("name", "content", "sentence"),
     [
         ("config.json", None, "must be a Hugging Face folder: it has no config.json"),
-        ("config.json", b"{", "config.json must be a JSON object: it is not"),
         ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'vocab_size'"),
-        ("model.safetensors", b"\x10", "model.safetensors is truncated or corrupt"),
         ("model.safetensors", None, "must have its weights in model.safetensors: it has none"),
         ("source.spm", None, "source.spm must be a tokenizer file"),
     ],
@@ -107,9 +102,6 @@ def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(ours: dict[str, P
         (folder / "SHA256SUMS").unlink()
         (folder / name).write_bytes(b"[1")
         with pytest.raises(ModelError, match=sentence):
-            load(folder)
-        (folder / name).unlink()
-        with pytest.raises(ModelError, match="must be a tokenizer file"):
             load(folder)
 
 
@@ -164,10 +156,6 @@ def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> 
     assert "must name files of its folder" in refusal(folder, tmp_path / "outside")
 
 
-def test_our_own_folder_is_not_imported(ours: dict[str, Path], tmp_path: Path) -> None:
-    assert "it is regard's own; use it as it is" in refusal(ours["gpt2"], tmp_path / "again")
-
-
 def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
     result = run("import", foreign["bert"], tmp_path / "bert", "--weights", "int8")
     assert result.exit_code == 0, result.output
@@ -175,19 +163,15 @@ def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
     assert filled.exit_code == 0 and len(filled.output.splitlines()) == 3
     answer = run("fill", "-m", tmp_path / "bert", "-", "--json", stdin="A [MASK] b [MASK]")
     assert [len(blank) for blank in json.loads(answer.output)["blanks"]] == [5, 5]
-    for text, code in (("no blank", 2), ("[MASK] " * 70, 2)):
-        assert run("fill", "-m", tmp_path / "bert", text).exit_code == code
+    assert run("fill", "-m", tmp_path / "bert", "[MASK] " * 70).exit_code == 2
     assert run("import", foreign["gpt2"], tmp_path / "gpt2").exit_code == 0
     options = ["write", "-m", tmp_path / "gpt2", "Jane", "--length", 9, "--seed", 3]
     first, again = run(*options), run(*options)
     assert first.output == again.output and first.output.startswith("Jane")
     written = json.loads(run(*options, "--json", "--top-p", 0.5).output)
     assert written["text"] == written["prompt"] + written["written"]
-    for more in (["--length", 0], ["--length", 61], ["--set", "method=beam"]):
-        assert run(*options, *more).exit_code == 2
-    for verb in ("translate", "write", "fill"):
-        wrong = tmp_path / ("gpt2" if verb == "fill" else "bert")
-        assert run(verb, "-m", wrong, "x").exit_code == 1
+    assert run(*options, "--length", 61).exit_code == 2
+    assert run("write", "-m", tmp_path / "bert", "x").exit_code == 1
 
 
 @pytest.fixture(scope="module")
@@ -204,25 +188,17 @@ def test_each_weight_is_so_much_of_each(models: list[Path], tmp_path: Path) -> N
     for name, tensor in mixed.items():
         wanted = 0.625 * first[name] + 0.25 * second[name] + 0.125 * third[name]
         np.testing.assert_allclose(tensor, wanted, rtol=1e-6, atol=1e-7)
-    export(models[0], tmp_path / "itself", to="safetensors", mix=[(models[0], 0.5)])
-    for name, tensor in read_tensors(tmp_path / "itself").items():
-        np.testing.assert_array_equal(tensor, first[name])
 
 
-def test_mixed_by_the_command_in_any_format(models: list[Path], tmp_path: Path) -> None:
+def test_mixed_by_the_command(models: list[Path], tmp_path: Path) -> None:
     result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}=0.25")
     assert result.exit_code == 0, result.stderr
     assert isinstance(load(tmp_path / "m").translate("a"), str)
     card = (tmp_path / "m" / "README.md").read_text("utf-8")
     assert card.startswith("> Weights mixed by regard: 0.75 of 0, 0.25 of 1.")
-    export(models[0], tmp_path / "theirs", to="huggingface", mix=[(models[1], 0.25)])
-    import_model(tmp_path / "theirs", tmp_path / "back")
-    first, second, back = map(read_tensors, [*models[:2], tmp_path / "back"])
-    for name in first.keys() & back.keys():
-        np.testing.assert_allclose(back[name], 0.75 * first[name] + 0.25 * second[name], atol=1e-6)
 
 
-@pytest.mark.parametrize("share", ["", "=half", "=1", "=nan"])
+@pytest.mark.parametrize("share", ["", "=1", "=nan"])
 def test_a_share_that_is_none(share: str, models: list[Path], tmp_path: Path) -> None:
     result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}{share}")
     assert_one_sentence(result, 2)

@@ -103,9 +103,6 @@ def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: 
     assert {path.name for path in folder.iterdir()} == {*files, SUMS, ORIGIN}
     for name, data in files.items():
         assert (folder / name).read_bytes() == data
-    with pytest.raises(DataError, match="must have the sha256 0000.* ask its publisher"):
-        bring(f"{web.url}/folder", name="again", sha256="0" * 64)
-    assert "again" not in in_folder(models)
 
 
 def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
@@ -193,11 +190,10 @@ def test_links_are_left_out_and_torn_archives_refused(
 @pytest.mark.parametrize(
     ("wanted", "options", "message"),
     [
-        ("http://example.org/a.zip", {}, "over https://, or http:// from this machine"),
+        ("http://example.org/a.zip", {}, "must be an address https://"),
         ("teacher", {}, "must be an address https://… or hf:owner/name: got 'teacher'"),
-        ("https://example.org/", {}, "needs a name"),
+        ("https://example.org/", {}, "letters, digits, . _ and -: got ''; give another --name"),
         ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),
-        ("https://example.org/a.zip", {"name": "../a"}, "letters, digits"),
         ("hf:model", {}, "written hf:owner/name"),
         ("hf:a/b", {"sha256": "0" * 64}, "hf:owner/name@revision instead"),
     ],

@@ -34,18 +34,12 @@ def regard(hub: Hub, folder: Path, *words: str, token: str = "") -> subprocess.C
     """The client reads where its hub is when it is loaded, so each command is a process."""
     environment = {
         **os.environ,
-        "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(folder / "home"),
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "1",
-        "REGARD_MODELS": str(folder / "models"),
-        "no_proxy": "127.0.0.1",
+        **dict(HF_ENDPOINT=hub.url, HF_HOME=str(folder / "home"), HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_XET="1"),
+        **dict(REGARD_MODELS=str(folder / "models"), no_proxy="127.0.0.1"),
+        **({"HF_TOKEN": token} if token else {}),
     }
-    if token:
-        environment["HF_TOKEN"] = token
-    return subprocess.run(
-        [sys.executable, "-m", "regard", "models", *words], env=environment, capture_output=True, text=True, timeout=180
-    )
+    command = [sys.executable, "-m", "regard", "models", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -74,7 +68,7 @@ def test_cut_off_and_wrong_files(hub: Hub, tmp_path: Path) -> None:
     repository = Repository(files_of(ours), wrong={"model.safetensors"})
     hub.repositories["me/tiny"] = repository
     answer = regard(hub, tmp_path, "get", "hf:me/tiny")
-    assert answer.returncode == 1 and "must have the checksum" in answer.stderr
+    assert answer.returncode == 1 and "must have the hub's checksum" in answer.stderr
     assert not (tmp_path / "models" / "tiny").exists()
     repository.wrong.clear()
     repository.cut_after["model.safetensors"] = 20_000

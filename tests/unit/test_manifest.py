@@ -21,21 +21,13 @@ def folder(tmp_path: Path, manifest: Manifest) -> Path:
     return folder
 
 
-def test_what_was_written_is_read(folder: Path, manifest: Manifest) -> None:
-    assert read_manifest(folder) == manifest
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v.pop("format_version"), "expected format_version 1, got None"),
         (lambda v: v.update(format_version=99), "expected format_version 1, got 99"),
         (lambda v: v.pop("model"), "model must be an object: got None; correct it"),
-        (lambda v: v.update(model=[]), "model must be an object: got .*; correct it"),
-        (lambda v: v["model"].update(d_modle=3), "unknown key 'd_modle' .did you mean 'd_model'"),
         (lambda v: v["model"].update(d_model=19), "d_model must be"),
         (lambda v: v["model"].update(d_model="18"), "d_model must be a whole number: got '18'"),
-        (lambda v: v.update(task="sing"), "task must be one of"),
         (lambda v: v["tokenizer"].update(kind="pickle"), "kind must be"),
         (lambda v: v["tokenizer"].update(source="../x"), "plain file name: got '../x'; get the model again"),
     ],
@@ -47,13 +39,3 @@ def test_a_wrong_config_is_named(folder: Path, change: Callable[[dict[str, Any]]
     with pytest.raises(ModelError, match=message) as caught:
         read_manifest(folder)
     assert "\n" not in str(caught.value)
-
-
-def test_what_is_no_model_folder(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(ModelError, match="nowhere is not a folder; check the path"):
-        read_manifest(tmp_path / "nowhere")
-    with pytest.raises(ModelError, match="it has no config.json"):
-        read_manifest(tmp_path)
-    (folder / "config.json").write_bytes(b'{"model": \xff')
-    with pytest.raises(ModelError, match="is not valid JSON"):
-        read_manifest(folder)

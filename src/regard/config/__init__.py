@@ -162,9 +162,8 @@ class TrainConfig(Settings):
     """write TensorBoard events beside metrics.jsonl"""
 
     def mistakes(self) -> Iterator[str]:
-        given = f"got steps={self.steps} and minutes={self.minutes}"
         if self.minutes is not None and self.steps is not None:
-            yield f"a run lasts so many steps or so many minutes: {given}; leave one out"
+            yield f"a run lasts so many steps or minutes: got {self.steps} and {self.minutes}; leave one out"
         if self.minutes is not None and self.schedule != "cosine":
             yield f"minutes needs schedule=cosine, which ends on time: got {self.schedule}; leave one out"
         shares = self.mask_hidden, self.mask_random

@@ -10,10 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 from regard.errors import UsageError, suggest
 
 _Config = TypeVar("_Config")
-MOST_HYPOTHESES = 256
-"""Maximum hypotheses of one sentence."""
-
-
+MOST_HYPOTHESES = 256  # of one sentence
 RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "positive": (lambda value: value > 0, "be above 0", "give a larger one"),
     "not negative": (lambda value: value >= 0, "not be negative", "give 0 or more"),

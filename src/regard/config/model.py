@@ -18,10 +18,8 @@ NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
 
-RECURRENT = ("rnn", "gru", "lstm")
-"""Architectures that read and write word by word."""
-RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}
-"""Objectives that learn from running text, with the architecture of each."""
+RECURRENT = ("rnn", "gru", "lstm")  # architectures that read and write word by word
+RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}  # objectives on running text: architecture
 _OF_TRANSFORMERS = {
     *("d_ff", "num_heads", "d_k", "max_positions", "num_buckets", "max_distance", "norm"),
     *("norm_epsilon", "norm_placement", "feed_forward", "output_transform"),

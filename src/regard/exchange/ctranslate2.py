@@ -20,7 +20,6 @@ from regard.folder.manifest import read_manifest
 from regard.folder.tensors import Tensors, WeightForm, tied_names
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}
-_QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16", "int8": "int8"}
 
 
 def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
@@ -29,14 +28,9 @@ def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
         from ctranslate2 import specs
     manifest = read_manifest(folder)
     config, files = manifest.model, read_files(folder, manifest)
-    require_exportable(
-        "a CTranslate2 folder",
-        config,
-        architecture=("encoder-decoder", "decoder-only"),
-        position=("sinusoidal", "learned", "rotary"),
-        norm=("layer", "rms"),
-        embedding_norm=(True, False) if config.norm == "layer" else (False,),
-    )
+    kinds = dict(architecture=("encoder-decoder", "decoder-only"), position=("sinusoidal", "learned", "rotary"))
+    embedding_norm = (True, False) if config.norm == "layer" else (False,)
+    require_exportable("a CTranslate2 folder", config, **kinds, norm=("layer", "rms"), embedding_norm=embedding_norm)
     ours = read_tensors(folder, manifest)
     ours |= {name: ours[first] for name, first in tied_names(config).items()}
     target = _tokens(token_ids(manifest.tokenizer, files, "target"), config.target_vocab_size)
@@ -59,7 +53,7 @@ def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
     spec.config.unk_token = next((each for each in ("<unk>", "[UNK]") if each in target), target[0])
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
-    spec.optimize(quantization=_QUANTIZATIONS[weights])
+    spec.optimize(quantization={"fp32": None, "fp16": "float16", "int8": "int8"}[weights])
     output.mkdir(parents=True, exist_ok=True)
     spec.save(str(output))
     for name, content in files.items():

@@ -1,11 +1,4 @@
-"""Formats: those that a model can be written in, and those that are read.
-
-regard        a folder of ours, with the CPU engine's graphs
-safetensors   the same without graphs: config.json, model.safetensors, the tokenizer
-huggingface   a folder that transformers loads
-ctranslate2   a folder that CTranslate2 loads
-onnx          encoder.onnx and decoder.onnx that hold their own weights
-"""
+"""Formats: those that a model can be written in (docs/how-to/exchange.md), and those that are read."""
 
 from __future__ import annotations
 
@@ -38,9 +31,6 @@ _FORMS: dict[str, tuple[WeightForm, ...]] = {
     "onnx": ("fp32",),
 }
 """forms of the weights that each format can hold, the default first"""
-
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-"""what a hub reads of a card, scores among it"""
 
 
 def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequence[tuple[Path, float]] = ()) -> None:
@@ -82,9 +72,8 @@ def read(folder: Path, output: Path, options: ImportOptions) -> None:
 def check_format(to: str, weights: str | None) -> WeightForm:
     """The form of the weights; refused if the format cannot hold it."""
     if to not in _FORMS:
-        raise UsageError(
-            f"a format must be one of {', '.join(_FORMS)}: got {to!r}{suggest(to, _FORMS)}; use one of these"
-        )
+        known = ", ".join(_FORMS)
+        raise UsageError(f"a format must be one of {known}: got {to!r}{suggest(to, _FORMS)}; use one of these")
     forms = _FORMS[to]
     for form in forms:
         if weights in (form, None):
@@ -100,9 +89,7 @@ def check_output(output: Path, to: str) -> None:
         with suppress(ModelError):
             read_manifest(output)
             return
-    raise UsageError(
-        f"a model is written into a new, an empty or a model's folder: {output} holds other files; name another folder"
-    )
+    raise UsageError(f"a model is written into a new, an empty or a model's folder: {output} is none; name another")
 
 
 def _onnx() -> ModuleType:
@@ -114,18 +101,13 @@ def _onnx() -> ModuleType:
 def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
     graphs, manifest = _onnx().export if with_graphs else None, read_manifest(folder)
     tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
-    written = replace(manifest, weights=form)
-    save(output, written, tensors, files, read_card(folder), graphs=graphs)
+    save(output, replace(manifest, weights=form), tensors, files, read_card(folder), graphs=graphs)
 
 
 def _write_onnx(folder: Path, output: Path) -> None:
     onnx, manifest = _onnx(), read_manifest(folder)
     if not onnx.covers(manifest.model):
-        raise UsageError(
-            "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got "
-            f"architecture={manifest.model.architecture}, position={manifest.model.position}, "
-            f"d_k={manifest.model.d_k}; use another format"
-        )
+        raise UsageError("an ONNX graph holds no recurrent model, relative positions or d_k: use another format")
     with tempfile.TemporaryDirectory() as scratch:
         whole = Path(scratch) / "model"
         _write_own(folder, whole, "fp32", with_graphs=True)
@@ -143,10 +125,8 @@ def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> No
     """
     own_share = 1 - sum(share for _, share in others)
     if own_share <= 0 or any(not share > 0 for _, share in others):
-        raise UsageError(
-            "the shares of weights to mix in must be above 0 and together below 1: got "
-            f"{', '.join(str(share) for _, share in others)}; what is left is the first model's"
-        )
+        told = ", ".join(str(share) for _, share in others)
+        raise UsageError(f"shares to mix in must be above 0 and together below 1: got {told}; give smaller ones")
     manifest = read_manifest(folder)
     files = read_files(folder, manifest)
     mixed = {name: own_share * tensor for name, tensor in read_tensors(folder, manifest).items()}
@@ -156,15 +136,13 @@ def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> No
         for what in ("task", "source_language", "target_language", "model", "tokenizer"):
             same_files = what != "tokenizer" or files == read_files(other, theirs)
             if getattr(manifest, what) != getattr(theirs, what) or not same_files:
-                raise UsageError(
-                    f"models to mix must have one {what}: {other} has another than {folder}; "
-                    "mix only models of which one went on from the other"
-                )
+                raise UsageError(f"models to mix must have one {what}: {other} has another than {folder}; mix others")
         for name, tensor in read_tensors(other, theirs).items():
             mixed[name] += np.float32(share) * tensor
         named.append(f"{share:.3g} of {other.resolve().name}")
+    card = re.sub(r"\A---\n.*?\n---\n", "", read_card(folder), flags=re.DOTALL)  # less what a hub reads, scores too
     card = (
         f"> Weights mixed by regard: {', '.join(named)}. What follows, scores too, is the card of the first "
-        f"of them.\n\n{_FRONT_MATTER.sub('', read_card(folder)).lstrip()}"
+        f"of them.\n\n{card.lstrip()}"
     )
     save(output, replace(manifest, weights="fp32"), mixed, files, card)

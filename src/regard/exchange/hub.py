@@ -9,7 +9,6 @@ that may hold a program (a pickle) is left out unless the user asks for it.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import lzma
@@ -36,16 +35,13 @@ from regard.folder.manifest import CONFIG, read_manifest
 
 HUB, ORIGIN, _NAME = "hf:", "origin.json", r"\w[\w.-]*"
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
-_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")
-"""suffixes of files that may hold a program"""
-_MAX_EXPANSION = 50
-"""times the archive's size; weights hardly shrink when they are packed"""
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")  # may hold a program
+_MAX_EXPANSION = 50  # times the archive's size; weights hardly shrink when they are packed
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 _MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.onnx tokenizer* vocab* merges*".split()
 """patterns of the files that are downloaded from a repository"""
 _ADVICE = Advice("check the address, or ask its publisher", "it is another model: ask its publisher")
-ProgressOf = Callable[[str], Progress]
-"""from a file's name to what is told about its transfer"""
+ProgressOf = Callable[[str], Progress]  # from a file's name to what is told about its transfer
 
 
 class ModelAddress(NamedTuple):
@@ -60,31 +56,27 @@ class ModelAddress(NamedTuple):
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:
     """The address that a user names: https://…, or hf:owner/name."""
-    sha256 = sha256.lower().removeprefix("sha256:")
-    if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
+    pin = sha256.lower().removeprefix("sha256:")
+    if pin and not re.fullmatch(r"[0-9a-f]{64}", pin):
         raise UsageError(f"--sha256 must be 64 hexadecimal digits: got {sha256!r}; copy all of it")
-    if name and not re.fullmatch(_NAME, name):
-        raise UsageError(f"a model's name must be letters, digits, . _ and -: got {name!r}")
+    parts = urlsplit(wanted)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if wanted.startswith(HUB):
         if sha256:
             raise UsageError("--sha256 is of one file: pin a repository as hf:owner/name@revision instead")
-        repository, revision = split_repository(wanted)
-        return ModelAddress(name or PurePosixPath(repository).name, HUB + repository, revision)
-    if "://" not in wanted:
+        repository, pin = split_repository(wanted)
+        url, stem = HUB + repository, PurePosixPath(repository).name
+    elif parts.scheme == "https" or (parts.scheme == "http" and is_local):
+        last = PurePosixPath(unquote(parts.path)).name
+        stem = next((last.removesuffix(end) for end in _ARCHIVES if last.endswith(end)), last)
+        url = wanted if wanted.endswith(_ARCHIVES) else wanted.rstrip("/") + "/"
+    else:
+        raise UsageError(f"a model to get must be an address https://… or hf:owner/name: got {wanted!r}; give one")
+    if not re.fullmatch(_NAME, name or stem):
         raise UsageError(
-            f"a model to get must be an address https://… or hf:owner/name: got {wanted!r}; "
-            "regard models lists those that are here"
+            f"a model's name must be letters, digits, . _ and -: got {name or stem!r}; give another --name"
         )
-    parts = urlsplit(wanted)
-    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
-        raise UsageError(f"a model is got over https://, or http:// from this machine: got {wanted}")
-    last = PurePosixPath(unquote(parts.path)).name
-    stem = next((last.removesuffix(end) for end in _ARCHIVES if last.endswith(end)), last)
-    if not name and not re.fullmatch(_NAME, stem):
-        raise UsageError(f"the model needs a name, which {wanted} does not give: add --name NAME")
-    url = wanted if wanted.endswith(_ARCHIVES) else wanted.rstrip("/") + "/"
-    return ModelAddress(name or stem, url, sha256)
+    return ModelAddress(name or stem, url, pin)
 
 
 def split_repository(wanted: str) -> tuple[str, str]:
@@ -187,12 +179,8 @@ def _fetch_folder(address: ModelAddress, files: Path, wants_pickle: bool, progre
         sha256, _, name = line.partition(" ")
         name = name.strip().removeprefix("*").removeprefix("./")
         if len(sha256) != 64 or not name or Path(name).name != name:
-            raise ModelError(
-                f"{SUMS} must be lines of a checksum and a plain file name, as sha256sum writes them: got {line!r}"
-            )
+            raise ModelError(f"{SUMS} must be lines of a checksum and a plain file name: got {line!r}")
         listed[name] = sha256
-    if CONFIG not in listed:
-        raise ModelError(f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; ask its publisher")
     files.mkdir(exist_ok=True)
     for file in files.iterdir():
         if file.name not in listed:  # from an earlier call, when the folder had other files
@@ -225,13 +213,10 @@ def _download_repository(address: ModelAddress, folder: Path, wants_pickle: bool
     where = f"{address.url}@{address.pin}" if address.pin else address.url
     remedy = "check the name and the connection, then run the same again to go on"
     with _client(where, remedy) as client:
-        api, revision = client.HfApi(), address.pin or None
-        info = api.model_info(repository, revision=revision, files_metadata=True)
-        wanted = dict(revision=info.sha, local_dir=folder, allow_patterns=patterns)
-        client.snapshot_download(repository, **wanted)
-    files = [(folder / each.rfilename, each) for each in info.siblings]
-    got = [pair for pair in files if pair[0].parent == folder and pair[0].is_file()]
-    checksums = {file.name: _checked(file, each) for file, each in got}
+        info = client.HfApi().model_info(repository, revision=address.pin or None, files_metadata=True)
+        client.snapshot_download(repository, revision=info.sha, local_dir=folder, allow_patterns=patterns)
+    files = {each.rfilename: each for each in info.siblings if "/" not in each.rfilename}
+    checksums = {name: _checked(folder / name, each) for name, each in files.items() if (folder / name).is_file()}
     return {"from": address.url, "revision": info.sha, "files": checksums}
 
 
@@ -242,19 +227,15 @@ def _checked(file: Path, sibling: Any) -> str:
         expected, found = sibling.lfs.sha256, sha256
     else:
         blob = f"blob {file.stat().st_size}\0".encode() + file.read_bytes()
-        found = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
-        expected = sibling.blob_id or found
+        expected, found = sibling.blob_id, hashlib.sha1(blob, usedforsecurity=False).hexdigest()
     if expected != found:
         file.unlink()
-        raise ModelError(
-            f"{file.name} must have the checksum {expected} that the hub gives: got {found}; run the same again"
-        )
+        raise ModelError(f"{file.name} must have the hub's checksum {expected}: got {found}; run the same again")
     return sha256
 
 
 def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str, Any]) -> None:
     """Check a model of ours and copy it; import any other."""
-    origin["date"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with fresh_folder(place) as fresh:
         if "format_version" in read_json(files, CONFIG):
             manifest = read_manifest(files)

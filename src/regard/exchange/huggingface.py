@@ -19,7 +19,7 @@ from regard.exchange import huggingface_files
 from regard.exchange.huggingface_files import read_json, to_json
 from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
 from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
-from regard.exchange.name_table import Family
+from regard.exchange.name_table import Family, require_exportable
 from regard.files import write_file
 from regard.folder.checkpoint import CARD, WEIGHTS, read_card, read_files, read_tensors, save
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
@@ -29,8 +29,7 @@ FAMILIES: dict[str, Family] = {
     "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT
 }  # fmt: skip
 """by the model_type of config.json"""
-_MAX_TOKENS = 512
-"""tokens of a sentence, where a model allows more or does not say"""
+_MAX_TOKENS = 512  # of a sentence, where a model allows more or does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +52,14 @@ def import_folder(
         raise UsageError(f"{folder} must be a foreign model: it is regard's own; use it as it is")
     kind = values.get("model_type")
     if kind not in FAMILIES:
-        raise ModelError(
-            f"a model to import must be one of {', '.join(FAMILIES)}: {folder} holds {kind!r}; name another"
-        )
+        known = ", ".join(FAMILIES)
+        raise ModelError(f"a model to import must be one of {known}: {folder} holds {kind!r}; name another")
     family = FAMILIES[kind]
     theirs = huggingface_files.read_weights(folder, options.convert_pickle)
     try:
         config = family.config_of(values, theirs)
     except KeyError as error:
-        raise ModelError(
-            f"{folder / CONFIG} must have the key {error.args[0]!r}, as a {kind} has: it has not; get the model again"
-        ) from error
+        raise ModelError(f"{folder / CONFIG} must have the key {error}: it has not; get the model again") from error
     except UsageError as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error
     tokenizer, files = huggingface_files.read_tokenizer(folder, values)
@@ -71,6 +67,10 @@ def import_folder(
         bos_id, eos_id = huggingface_files.bert_ends(files, folder)
         config = replace(config, bos_id=bos_id, eos_id=eos_id)
     described = read_json(folder, "tokenizer_config.json", optional=True)
+    decode = DecodeConfig(method="sample", top_p=0.95)
+    if family.task == "translate":
+        beams = read_json(folder, "generation_config.json", optional=True).get("num_beams")
+        decode = DecodeConfig(beam=beams) if isinstance(beams, int) and beams > 1 else DecodeConfig()
     manifest = Manifest(
         task=family.task,
         source_language=options.source_language or str(described.get("source_lang") or ""),
@@ -78,33 +78,18 @@ def import_folder(
         model=config,
         tokenizer=replace(tokenizer, prompt=options.prompt),
         weights=options.weights,
-        decode=_decode(folder, family),
+        decode=decode,
         longest=min(config.max_positions, _MAX_TOKENS) - 2,
     )
     try:
         tensors = family.tensors_of(theirs, config)
     except (ValueError, IndexError) as error:  # shapes that do not go together
-        raise ModelError(
-            f"the tensors of {folder} must have the sizes that {CONFIG} names: they have others ({error}); "
-            "the two files are not of one model, get it again"
-        ) from error
-    save(output, manifest, tensors, files, _card(folder, kind), graphs=graphs)
+        raise ModelError(f"the tensors of {folder} must have the sizes of {CONFIG}: {error}; get it again") from error
+    name, card = folder.resolve().name, read_card(folder).rstrip()
+    card = f"{card}\n\n---\n\n" if card else f"# {name}\n\n"
+    card += f"Imported by regard from `{name}`, a `{kind}` model.\n"
+    save(output, manifest, tensors, files, card, graphs=graphs)
     return manifest
-
-
-def _decode(folder: Path, family: Family) -> DecodeConfig:
-    """The default search: the folder's beam for a translator, sampling for other models."""
-    if family.task != "translate":
-        return DecodeConfig(method="sample", top_p=0.95)
-    beams = read_json(folder, "generation_config.json", optional=True).get("num_beams")
-    return DecodeConfig(beam=beams) if isinstance(beams, int) and beams > 1 else DecodeConfig()
-
-
-def _card(folder: Path, kind: str) -> str:
-    name = folder.resolve().name
-    own = read_card(folder).rstrip()
-    note = f"Imported by regard from `{name}`, a `{kind}` model.\n"
-    return f"{own}\n\n---\n\n{note}" if own else f"# {name}\n\n{note}"
 
 
 def export_folder(folder: Path, output: Path) -> None:
@@ -112,15 +97,8 @@ def export_folder(folder: Path, output: Path) -> None:
     manifest = read_manifest(folder)
     config = manifest.model
     ours = read_tensors(folder, manifest)
-    if config.architecture == "encoder-decoder":
-        values, theirs = to_bart(config, ours, manifest.longest)
-    elif config.architecture == "decoder-only":
-        values, theirs = to_gpt2(config, ours)
-    else:
-        raise UsageError(
-            "--to huggingface writes Transformers with both stacks or a decoder alone: got "
-            f"architecture={config.architecture}; use another format"
-        )
+    require_exportable("a Hugging Face folder", config, architecture=("encoder-decoder", "decoder-only"))
+    values, theirs = to_bart(config, ours, manifest.longest) if config.has_encoder else to_gpt2(config, ours)
     tokenizer_files = huggingface_files.written_tokenizer(manifest, read_files(folder, manifest))
     keys = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
     generation: dict[str, Any] = {key: values[key] for key in keys if key in values}

@@ -34,10 +34,8 @@ from regard.text.tokenizer import read_sentencepiece
 
 PICKLED = "pytorch_model.bin"
 _INDEX = "model.safetensors.index.json"
-_TIME_LIMIT = 600
-"""seconds for the conversion of a pickle"""
-_ENVIRONMENT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "TMPDIR", "TEMP")
-"""variables that the conversion may see"""
+_TIME_LIMIT = 600  # seconds for the conversion of a pickle
+_ENVIRONMENT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "TMPDIR", "TEMP")  # what the conversion may see
 _CHILD = """
 import sys
 import torch
@@ -49,8 +47,7 @@ save_file({name: value.clone().contiguous() for name, value in weights.items()
 """
 _JSON, _SENTENCEPIECE = "tokenizer.json", "spiece.model"
 _VOCABULARY, _TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
-_SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
-"""special tokens of byte pairs"""
+_SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # of byte pairs
 
 Files = dict[str, bytes]
 
@@ -123,19 +120,15 @@ def _read_pickled(folder: Path, convert: bool) -> Tensors:
         safe = Path(scratch) / WEIGHTS
         seen = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         command = [sys.executable, "-I", "-c", _CHILD, str(path.resolve()), str(safe)]
-        options: dict[str, Any] = dict(cwd=scratch, capture_output=True, timeout=_TIME_LIMIT)
         try:
-            child = subprocess.run(command, env=seen, **options)
+            child = subprocess.run(command, env=seen, cwd=scratch, capture_output=True, timeout=_TIME_LIMIT)
         except subprocess.TimeoutExpired:
             reason = f"more than {_TIME_LIMIT} seconds"
         else:
             said = child.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
             reason = said[-1] if child.returncode or not safe.is_file() else ""
         if reason:
-            raise ModelError(
-                f"{path} must be a pickle of weights alone: it was refused ({reason[:200]}); get the model "
-                "as safetensors"
-            )
+            raise ModelError(f"{path} must be a pickle of weights alone: it was refused ({reason[:200]}); get another")
         return read_safetensors(safe)
 
 
@@ -223,10 +216,7 @@ def written_tokenizer(manifest: Manifest, files: Mapping[str, bytes]) -> Files:
     """The tokenizer's files for a folder that transformers opens with AutoTokenizer."""
     own = manifest.tokenizer
     if own.prompt:
-        raise UsageError(
-            f"--to huggingface cannot hold a text before every text: got the prompt {own.prompt!r}; "
-            "import the model without it"
-        )
+        raise UsageError(f"--to huggingface cannot hold a prompt: got {own.prompt!r}; import the model without it")
     if own.kind == "tokenizers":
         fast = {"tokenizer_class": "PreTrainedTokenizerFast"}
         return {_JSON: files[own.source], "tokenizer_config.json": to_json(fast)}

@@ -34,8 +34,7 @@ _GPT2_NAMES = {
     "output": "lm_head",
 }
 """query, key and value stand for the parts of c_attn, one map there"""
-_TRANSPOSED = re.compile(r"\.c_\w+\.weight$")
-"""linear maps, which are laid out [inputs, outputs]"""
+_TRANSPOSED = re.compile(r"\.c_\w+\.weight$")  # linear maps, which are laid out [inputs, outputs]
 # Masks of old files, and the output's copy of the embedding table.
 _GPT2_IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
 

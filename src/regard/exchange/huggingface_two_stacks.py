@@ -152,8 +152,7 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
     scaled = values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
     shared = theirs.get("shared.weight", np.zeros(0))
     if scaled and not np.array_equal(theirs.get("lm_head.weight", shared), shared):
-        expected = "false where lm_head differs"
-        names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
+        names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, "false where lm_head differs")
     pad_id = values.get("pad_token_id", 0)
     return ModelConfig(
         source_vocab_size=values["vocab_size"],

@@ -1,8 +1,4 @@
-"""Name tables: what each of our modules is called in a foreign format, read in both directions.
-
-Also what all foreign formats share: positions as a table, and how a setting that one of the two sides cannot express
-is refused.
-"""
+"""Name tables: what each of our modules is called in a foreign format, both ways; and what all foreign formats share."""
 
 from __future__ import annotations
 
@@ -17,8 +13,7 @@ from regard.errors import ModelError, UsageError
 from regard.folder.manifest import Task
 from regard.folder.tensors import Tensors
 
-ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
-"""our feed-forward kinds as Hugging Face names them"""
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}  # as Hugging Face names them
 _FEED_FORWARDS: dict[str, FeedForwardKind] = {
     "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "gelu_pytorch_tanh": "gelu-tanh",
     "silu": "silu", "swish": "silu", "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
@@ -28,8 +23,7 @@ _TENSOR = re.compile(r"(?:(encoder|decoder)\.layers\.(\d+)\.)?(.+)\.(weight|bias
 NameTable = Mapping[str, str]
 """from our modules, such as self_attention.query or only that of the decoder.self_attention.query, to theirs; {stack}
 and {i} are those of the layer"""
-Values = Mapping[str, Any]
-"""of a foreign config.json"""
+Values = Mapping[str, Any]  # of a foreign config.json
 
 
 class Family(NamedTuple):
@@ -83,10 +77,8 @@ def feed_forward_of(values: Values, key: str, default: str | None = None) -> Fee
     """Our feed-forward kind for the activation that their config.json names."""
     name = str(values.get(key, default))
     if name not in _FEED_FORWARDS:
-        raise ModelError(
-            f"{key} must be one of {', '.join(_FEED_FORWARDS)} for regard to compute it: got {name!r}; "
-            "import another model"
-        )
+        known = ", ".join(_FEED_FORWARDS)
+        raise ModelError(f"{key} must be one of {known} for regard to compute it: got {name!r}; import another model")
     return _FEED_FORWARDS[name]
 
 
@@ -103,17 +95,13 @@ def require(values: Values, key: str, wanted: Any, expected: Any = None) -> None
     """Refuse a foreign config.json with a value that regard cannot compute; a missing key is right."""
     if values.get(key, wanted) != wanted:
         expected = wanted if expected is None else expected
-        raise ModelError(
-            f"{key} must be {expected} for regard to compute it: got {values[key]!r}; import another model"
-        )
+        raise ModelError(f"{key} must be {expected} for regard to compute it: got {values[key]!r}; import another")
 
 
 def require_exportable(where: str, config: ModelConfig, **allowed: tuple[Any, ...]) -> None:
     """Refuse to export a model with a setting that the foreign format cannot express."""
     heads = (None, config.d_model // config.num_heads)
     for name, values in {"d_k": heads, **allowed}.items():
-        if getattr(config, name) not in values:
+        if (got := getattr(config, name)) not in values:
             expected = " or ".join(str(each) for each in values if each is not None)
-            raise UsageError(
-                f"{where} can only hold a model with {name}={expected}: got {getattr(config, name)}; use another format"
-            )
+            raise UsageError(f"{where} can only hold a model with {name}={expected}: got {got}; use another format")

@@ -5,7 +5,6 @@ They are written from the configuration, box by box (`onnx_blocks`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,8 @@ from regard.files import write_file
 from regard.folder.checkpoint import check_weights, read_header
 from regard.folder.manifest import read_manifest
 
-MASKED = float(np.finfo(np.float32).min)
-"""added to the score of a masked key"""
-MAX_BYTES = 1 << 30
-"""size of a graph with its weights in one file; the format's limit is twice this"""
+MASKED = float(np.finfo(np.float32).min)  # added to the score of a masked key
+MAX_BYTES = 1 << 30  # of a graph with its weights in one file; the format's limit is twice this
 KEY_MULTIPLE = 16
 """multiple to which the keys of a source are padded: the softmax adds up as many numbers at a time, so padding changes
 no bit of a sum, and a sentence is translated alike in every batch"""
@@ -41,13 +38,10 @@ def export(folder: str | Path) -> None:
     check_weights(folder, manifest)
     header = read_header(folder)
     suffixes = {"": False, ".fp32": True} if manifest.weights == "int8" else {"": True}
-    makers: dict[str, Callable[[Graph], None]] = {}
-    if manifest.model.has_encoder:
-        makers["encoder"] = _encoder if manifest.model.has_decoder else _reader
-    if manifest.model.has_decoder:
-        makers["decoder"] = _decoder
+    encode = _encoder if manifest.model.has_decoder else _reader
+    makers = [("encoder", encode)] * manifest.model.has_encoder + [("decoder", _decoder)] * manifest.model.has_decoder
     for suffix, widened in suffixes.items():
-        for name, make in makers.items():
+        for name, make in makers:
             graph = Graph(manifest.model, header, widened=widened, many_rows=name == "encoder")
             make(graph)
             content = graph.model(name).SerializeToString(deterministic=True)
@@ -202,10 +196,9 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.op("Concat", sentences, g.integers(-1, config.num_heads, config.head_dim), axis=0)
     query = blocks.split_heads(g, linear(g, blocks.before(g, name, x), f"{name}.query"), by_head)
-    is_last = i == config.num_decoder_layers - 1
-    seen = "attention" if is_last else ""
+    seen = "attention" if i == config.num_decoder_layers - 1 else ""
     context = blocks.attention(g, query, key, value, "source_bias", weights_called=seen)
-    if is_last:
+    if seen:
         g.output(seen, ["sentences", config.num_heads, "queries", "key_len"])
     as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
     context = blocks.join_heads(g, context, as_input)

@@ -11,8 +11,7 @@ from onnx import TensorProto
 from regard.exchange.onnx_graph import Graph, filled, linear
 from regard.model.position import BASE
 
-Rotation = tuple[str, str]
-"""the names of cosine and sine"""
+Rotation = tuple[str, str]  # the names of cosine and sine
 
 
 def _angles(g: Graph, positions: str, num_features: int, times: int = 1) -> str:

@@ -23,8 +23,7 @@ from regard.folder.tensors import SCALE, is_table, tied_names
 OPSET, IR_VERSION = 20, 9
 CONTRIB = "com.microsoft"
 _OF_CONTRIB = ("FusedMatMul", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits", "RotaryEmbedding")
-_INTEGER_SIZE = 750_000
-"""number of weights from which `MatMulInteger` with its nodes is faster for the few rows of a step too"""
+_INTEGER_SIZE = 750_000  # weights from which `MatMulInteger` with its nodes is faster for the few rows of a step too
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
 

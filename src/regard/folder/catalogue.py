@@ -22,14 +22,10 @@ from regard.folder.tensors import expected_tensors
 from regard.text.language import language_of_all, rank
 
 BUNDLED = Path(__file__).parents[1] / "assets"
-MODELS_VARIABLE = "REGARD_MODELS"
-"""Environment variable: the folder of the user's own models."""
-
 # Minimum probability of a language, and minimum characters, to refuse a text that no model translates.
 _SURE, _ENOUGH = 0.7, 25
 
-DEFAULT_LANGUAGES = ("fr", "en")
-"""Direction of the default translation model."""
+DEFAULT_LANGUAGES = ("fr", "en")  # direction of the default translation model
 
 
 class ModelInfo(NamedTuple):
@@ -53,14 +49,13 @@ class ModelInfo(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         names = ("task", "source_language", "target_language", "weights")
         told = {name: getattr(self.manifest, name) for name in names}
-        sizes = {"num_parameters": self.num_parameters, "num_bytes": self.num_bytes}
-        place = {"bundled": self.bundled, "folder": str(self.folder)}
-        return {"name": self.name, **told, **sizes, **place}
+        own = {"num_parameters": self.num_parameters, "num_bytes": self.num_bytes, "bundled": self.bundled}
+        return {"name": self.name, **told, **own, "folder": str(self.folder)}
 
 
 def user_folder() -> Path:
     """Where models that the user adds are looked for."""
-    if chosen := os.environ.get(MODELS_VARIABLE):
+    if chosen := os.environ.get("REGARD_MODELS"):
         return Path(chosen)
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -157,12 +157,12 @@ def check_sum(path: Path) -> None:
     for expected, _, name in (line.partition("  ") for line in known):
         if name == path.name and digest(path) != expected:
             raise ModelError(
-                f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the model again"
+                f"{path} must be as it was written: its checksum is not that in {SUMS}; get the model again"
             )
 
 
 def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:
-    for name in sorted(expected.keys() | got.keys()):
+    for name in {**expected, **got}:
         wanted, found = expected.get(name, "none"), got.get(name, "none")
         if wanted != found:
             raise ModelError(

@@ -84,10 +84,7 @@ def read_manifest(folder: str | Path) -> Manifest:
     if not folder.is_dir():
         raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
     if not path.is_file() and (folder / "run.json").is_file():
-        raise ModelError(
-            f"{folder} is no model yet: its training was not finished; go on with  "
-            f"regard train --resume --output {folder}"
-        )
+        raise ModelError(f"{folder} is no model yet: go on with  regard train --resume --output {folder}")
     if not path.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}; name a folder that has one")
     try:
@@ -96,10 +93,7 @@ def read_manifest(folder: str | Path) -> Manifest:
         raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
     version = values.pop("format_version", None) if isinstance(values, dict) else None
     if version != FORMAT_VERSION:
-        raise ModelError(
-            f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
-            "name another folder, or use a version of regard that knows it"
-        )
+        raise ModelError(f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; name another folder")
     try:
         return from_dict(Manifest, {"model": None, **with_generate_section(values)}, str(path))
     except UsageError as error:

@@ -16,8 +16,7 @@ from regard.config import ModelConfig
 WeightForm = Literal["fp32", "fp16", "int8"]
 Tensors = dict[str, np.ndarray]
 
-SCALE = "_scale"
-"""Suffix of the name of an int8 tensor's scales."""
+SCALE = "_scale"  # suffix of the name of an int8 tensor's scales
 
 
 def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -30,8 +29,7 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
 
     def linear(name: str, outputs: int, inputs: int) -> None:
-        shapes[f"{name}.weight"] = (outputs, inputs)
-        shapes[f"{name}.bias"] = (outputs,)
+        shapes.update({f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)})
 
     def norm(name: str) -> None:
         shapes[f"{name}.weight"] = (d_model,)

@@ -27,9 +27,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from regard.data.download import digest
 from regard.errors import RegardWarning, TrainingError
-from regard.files import sync, write_file
+from regard.files import digest, sync, write_file
 from regard.train.optimizer import Guard, RunningAverage
 from regard.train.parallel import fill, whole
 

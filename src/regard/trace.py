@@ -56,6 +56,10 @@ class Trace:
         child._prefix = f"{self._prefix}{name}."
         return child
 
+    def record(self, name: str, value: Value) -> Value:
+        """Store a value under its name, after the edit at that name if there is one."""
+        return self.store(name, self.edited(name, value))
+
     def is_edited(self, name: str) -> bool:
         return self._prefix + name in self._edits
 
@@ -135,7 +139,7 @@ def _edited(path: str, value: Value, edit: Callable[[Value], Any]) -> Value:
 
 def keep(trace: Trace | None, name: str, value: Value) -> Value:
     """Return `value`, recorded (and edited, if asked) when there is a trace."""
-    return value if trace is None else trace.store(name, trace.edited(name, value))
+    return value if trace is None else trace.record(name, value)
 
 
 def cross_attentions(config: ModelConfig) -> list[str]:

@@ -144,7 +144,7 @@ def record_run(trace: Trace, translator: Translator, text: str, history: Sequenc
     """Add to the trace of a full pass what the search saw, and the text and the strings of its tokens."""
     for step, record in enumerate(history):
         for name in ("beams", "scores", "top_tokens", "top_probabilities"):
-            trace.store(f"steps.{step}.{name}", getattr(record, name))
+            trace.record(f"steps.{step}.{name}", getattr(record, name))
     source_tokens, target_tokens = (
         trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else [] for side in ("source", "target")
     )
@@ -177,6 +177,6 @@ def trace_pair(model: Model, source: Sequence[int], target: Sequence[int], edits
             model(*read, *written, trace=batched)
     trace = Trace()
     for name, value in batched.items():
-        trace.store(name, value[0].numpy())
+        trace.record(name, value[0].numpy())
     trace.metadata["config"] = to_dict(model.config)
     return trace

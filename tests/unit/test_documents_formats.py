@@ -9,11 +9,11 @@ from document_fixtures import HOSTILE, Answer, same, translator
 
 from regard.documents import segment_texts, translate_document
 from regard.documents.gettext import find_key, key_signs
-from regard.documents.placement import WordLink
 from regard.documents.rendering import place_key, with_edges_of
 from regard.documents.segments import Code
 from regard.errors import DataError, UsageError
 from regard.search.passages import read_passages
+from regard.text.words import Link
 
 LANGUAGES = ("fr", "en")
 CUE = "1\n00:00:01,000 --> 00:00:02,000\n{}\n"
@@ -71,8 +71,8 @@ def test_wrapped_lines_are_one_sentence_and_stay_wrapped() -> None:
 class Aligned:
     text = "The black cat sleeps."
     alignment = [
-        WordLink((0, 2), (0, 3)), WordLink((3, 7), (10, 13)), WordLink((8, 12), (4, 9)),
-        WordLink((13, 17), (14, 20)), WordLink((17, 18), (20, 21)),
+        Link((0, 2), (0, 3), 1.0), Link((3, 7), (10, 13), 1.0), Link((8, 12), (4, 9), 1.0),
+        Link((13, 17), (14, 20), 1.0), Link((17, 18), (20, 21), 1.0),
     ]  # fmt: skip
 
 

@@ -176,11 +176,9 @@ def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) 
             raw = part if isinstance(part, str) else part.raw
             new = answers[part].written if part in answers else raw
             # A word that a comma separated from a placeholder must not touch it now.
-            if _touch(target, new) and not _touch(source, raw):
-                target += " "
-            target += new
+            target += " " * (_touch(target, new) and not _touch(source, raw)) + new
             source += raw
-        target = target if target == source else segment.finish(target)
+        target = target if target == segment.raw else segment.finish(target)
         found[segment] = TranslatedSegment(segment.text, target, _IN_PARTS)
     return found
 

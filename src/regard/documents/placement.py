@@ -12,24 +12,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
 
 from regard.documents.segments import Code
 from regard.text import Span
-
-if TYPE_CHECKING:
-    from regard.text.words import Link
+from regard.text.words import Link
 
 _WORD = re.compile(r"\w+|[^\w\s]")
-_END_MARKS = " \xa0\u202f.…:;,!?"
-
-
-class WordLink(NamedTuple):
-    """A word of the source and its translation."""
-
-    source: Span
-    target: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +30,8 @@ class Mark:
     partner: int | None = None
 
 
-@dataclass(slots=True)
-class _Node:
-    """A pair of tags, or a single one, by the indices of its marks."""
-
-    first: int
-    last: int
-    source: Span
-    children: list[_Node] = field(default_factory=list)
-
-
 def place(
-    marks: Sequence[Mark], source: str, target: str, links: Sequence[Link | WordLink] | None, whole: Sequence[Span]
+    marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
 ) -> list[tuple[int, int]] | None:
     """(position in the target, index of the mark) in writing order; None where a tag finds no room.
 
@@ -62,16 +41,16 @@ def place(
         return []
     words = [match.span() for match in _WORD.finditer(target)]
     words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-    planner = _Planner(source, target, links or (), words, _unchanged_words(marks, source, target, whole))
+    planner = _Planner(marks, source, target, links or (), words, _unchanged_words(marks, source, target, whole))
     found: list[tuple[int, int]] = []
-    return found if planner.lay(_tree(marks), (0, len(target)), found) else None
+    return found if planner.lay(range(len(marks)), (0, len(target)), found) else None
 
 
-def _unchanged_words(marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]) -> list[WordLink]:
+def _unchanged_words(marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]) -> list[Link]:
     """Source words with a mark inside, linked to the same words of the target."""
     ours, theirs = _spans_of_words(source), _spans_of_words(target)
     return [
-        WordLink(one, other)
+        Link(one, other, 1.0)
         for word, spans in ours.items()
         # With more or fewer of them it is not known which is which.
         if len(spans) == len(theirs[word])
@@ -87,30 +66,17 @@ def _spans_of_words(text: str) -> defaultdict[str, list[Span]]:
     return found
 
 
-def _tree(marks: Sequence[Mark]) -> list[_Node]:
-    top: list[_Node] = []
-    opened: list[_Node] = []
-    for index, mark in enumerate(marks):
-        if mark.partner is not None and mark.partner < index:
-            opened.pop()
-            continue
-        last = index if mark.partner is None else mark.partner
-        node = _Node(index, last, (mark.position, marks[last].position))
-        (opened[-1].children if opened else top).append(node)
-        if last != index:
-            opened.append(node)
-    return top
-
-
 class _Planner:
     def __init__(
         self,
+        marks: Sequence[Mark],
         source: str,
         target: str,
-        links: Sequence[Link | WordLink],
+        links: Sequence[Link],
         words: Sequence[Span],
-        unchanged: Sequence[WordLink],
+        unchanged: Sequence[Link],
     ) -> None:
+        self.marks = marks
         self.source, self.target, self.words, self.unchanged = source, target, words, unchanged
         self.units: list[Span] = []
         """words, and the letters of words that may have a tag inside"""
@@ -120,34 +86,40 @@ class _Planner:
         # A link to a part of a word is a link to the word.
         starts, ends = [word[0] for word in words], [word[1] for word in words]
         self.links = [
-            WordLink(link.source, (starts[first], ends[last]))
+            Link(link.source, (starts[first], ends[last]), link.weight)
             for link in links
             if (first := bisect_right(ends, link.target[0])) <= (last := bisect_left(starts, link.target[1]) - 1)
         ]
 
-    def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
-        """Place these nodes and their children; False where a tag would lose its words."""
-        wanted = [self._wanted(node, room) for node in nodes]
-        order = sorted(range(len(nodes)), key=lambda i: (sum(wanted[i]), i))
-        spans = self._apart([(nodes[i], wanted[i]) for i in order], room)
+    def lay(self, marks: range, room: Span, found: list[tuple[int, int]]) -> bool:
+        """Place these marks, pairs from the outside in; False where a tag would lose its words."""
+        pairs: list[tuple[int, int]] = []
+        while not pairs or pairs[-1][1] + 1 < marks.stop:
+            first = pairs[-1][1] + 1 if pairs else marks.start
+            partner = self.marks[first].partner
+            pairs.append((first, first if partner is None else partner))
+        sources = [(self.marks[first].position, self.marks[last].position) for first, last in pairs]
+        wanted = [self._wanted(source, room) for source in sources]
+        order = sorted(range(len(pairs)), key=lambda i: (sum(wanted[i]), i))
+        spans = self._apart([(sources[i], wanted[i]) for i in order], room)
         if spans is None:
-            order = list(range(len(nodes)))
-            wanted = [self._wanted(node, room, by_links=False) for node in nodes]
-            spans = self._apart(list(zip(nodes, wanted, strict=True)), room)
+            order = list(range(len(pairs)))
+            wanted = [self._wanted(source, room, by_links=False) for source in sources]
+            spans = self._apart(list(zip(sources, wanted, strict=True)), room)
         if spans is None:
             return False
         for index, span in zip(order, spans, strict=True):
-            node = nodes[index]
-            found.append((span[0], node.first))
-            if not self.lay(node.children, span, found):
+            first, last = pairs[index]
+            found.append((span[0], first))
+            if last > first + 1 and not self.lay(range(first + 1, last), span, found):
                 return False
-            if node.last != node.first:
-                found.append((span[1], node.last))
+            if last != first:
+                found.append((span[1], last))
         return True
 
-    def _wanted(self, node: _Node, room: Span, *, by_links: bool = True) -> Span:
-        """From the first to the last target word linked to the node's words, else as far along as these."""
-        start, end = node.source
+    def _wanted(self, source: Span, room: Span, *, by_links: bool = True) -> Span:
+        """From the first to the last target word linked to the words of the source, else as far along as these."""
+        start, end = source
         for word in self.unchanged:
             shift = word.target[0] - word.source[0]
             is_inside = word.source[0] <= start and end <= word.source[1]
@@ -172,10 +144,7 @@ class _Planner:
         # The number of a footnote, for one, belongs to the word before it.
         last, following = self.source[max(0, position - 1) : position], self.source[position:]
         follows_a_word = bool(last.strip()) and not following[:1].isalnum()
-        if following and not following.strip(_END_MARKS):
-            # Before the marks that end the sentence.
-            place = len(self.target.rstrip(_END_MARKS))
-        elif after and not (before and follows_a_word):
+        if after and not (before and follows_a_word):
             nearest = min(link.source[0] for link in after)
             place = min(link.target[0] for link in after if link.source[0] == nearest)
         elif before:
@@ -188,12 +157,12 @@ class _Planner:
         place = min(max(place, room[0]), room[1])
         return place, place
 
-    def _apart(self, wanted: list[tuple[_Node, Span]], room: Span) -> list[Span] | None:
+    def _apart(self, wanted: list[tuple[Span, Span]], room: Span) -> list[Span] | None:
         """The spans one after another without overlap; None where one is left without a word."""
         cursor = room[0]
         spans: list[Span] = []
-        for node, (start, end) in wanted:
-            if node.source[0] == node.source[1]:
+        for source, (start, end) in wanted:
+            if source[0] == source[1]:
                 start = end = max(start, cursor)
             else:
                 inside = [unit for unit in self.units if _is_in(unit, (max(start, cursor), end))]

@@ -9,21 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from regard.documents.placement import Mark, WordLink, meets_any, place
+from regard.documents.placement import Mark, meets_any, place
 from regard.documents.segments import Code, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
+from regard.text import Span
 from regard.text.protected import placeholders
+from regard.text.words import Link
 
-if TYPE_CHECKING:
-    from regard.text import Span
-    from regard.text.words import Link
-
-_LIKE_A_STAND_IN = re.compile("X([0-9]{1,9})")
-"""every model copies a letter with a number"""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """line ends and terminal controls; an output has none unless the source has"""
 _MAX_CODES = 200
@@ -44,9 +41,6 @@ _NUM_INITIALS = 20
 """characters at the end that are searched for initials"""
 _LAST_WESTERN = "\u052f"
 """last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic"""
-_SPACED_MARKS = ":;!?"
-"""marks with a space before them in the languages below"""
-_SPACED_LANGUAGES = ("fr",)
 
 
 class TranslatedText(Protocol):
@@ -70,13 +64,15 @@ class ShownSegment:
         self.breaks: list[tuple[int, Code]] = []
         self.keys: list[Code] = []
         tags: list[tuple[Code, int]] = []
-        names = _free_names(segment.text) if stand_ins else None
+        # Every model copies a letter with a number.
+        taken = set(re.findall("X[0-9]+", segment.text))
+        names = (name for name in map("X{}".format, count(1)) if name not in taken)
         self.text = ""
         for item in segment.items:
             shown, at = show(item), len(self.text)
             if isinstance(item, Code):
                 if item.kind == "kept":
-                    shown = next(names) if names else shown
+                    shown = next(names) if stand_ins else shown
                     self.kept.append(((at, at + len(shown)), shown, item))
                 elif item.kind == "break":
                     self.breaks.append((at, item))
@@ -152,16 +148,16 @@ class ShownSegment:
 
     def _links(
         self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Span, Code]], num_lost: int
-    ) -> list[WordLink] | None:
+    ) -> list[Link] | None:
         """The model's links, with the placeholders' own in place of what it found for their parts."""
         if links is None:
             return None
-        found = [WordLink(source, target) for target, source, _ in kept]
+        found = [Link(source, target, 1.0) for target, source, _ in kept]
         targets, sources = [each[0] for each in kept], [each[1] for each in kept]
         for link in links:
             target = max(0, link.target[0] - num_lost), max(0, link.target[1] - num_lost)
             if not meets_any(link.source, sources) and not meets_any(target, targets):
-                found.append(WordLink(link.source, target))
+                found.append(replace(link, target=target))
         return found
 
     def _find_breaks(self, target: str, whole: Sequence[Span]) -> list[tuple[int, Code]]:
@@ -189,13 +185,6 @@ def _bounded(shown: str) -> str:
     before = r"(?<!\w)" if re.match(r"\w", shown) else ""
     after = r"(?!\w)" if re.match(r"\w", shown[::-1]) else ""
     return f"{before}{re.escape(shown)}{after}"
-
-
-def _free_names(text: str) -> Iterator[str]:
-    """Stand-ins that are not in the text, which is read once."""
-    found = _LIKE_A_STAND_IN.findall(text)
-    taken = {digits[:length] for digits in found for length in range(1, len(digits) + 1)}
-    return (f"X{number}" for number in count(1) if str(number) not in taken)
 
 
 def with_edges_of(source: str, target: str, language: str) -> tuple[str, int]:
@@ -230,7 +219,7 @@ def _with_end_of(source: str, target: str, language: str) -> str:
     if has_them_inside or words.rstrip(_CLOSERS)[-1:] > _LAST_WESTERN:
         return target
     marks = wanted.strip().translate(_WESTERN)
-    is_spaced = language[:2] in _SPACED_LANGUAGES and marks[0] in _SPACED_MARKS
+    is_spaced = language[:2] == "fr" and marks[0] in ":;!?"
     return f"{words} {marks}" if is_spaced else words + marks
 
 

@@ -32,13 +32,11 @@ _ENDS = ".!?…"
 class StandIn:
     text: str
     original: str
-    pattern: re.Pattern[str]
-    """finds it in what the model wrote"""
 
-    @classmethod
-    def of(cls, text: str, original: str) -> StandIn:
-        alone = rf"(?<![^\W_]){text}(?![^\W_])(?![.,]?\d)"
-        return cls(text, original, re.compile(alone, re.IGNORECASE))
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds it in what the model wrote."""
+        return re.compile(rf"(?<![^\W_]){self.text}(?![^\W_])(?![.,]?\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,7 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
             marks.append(Mark(code, len(text) + len(stand_in), partner))
         else:
             stand_in = next(free[each.kind])
-            stand_ins.append(StandIn.of(stand_in, each.text))
+            stand_ins.append(StandIn(stand_in, each.text))
         text += stand_in
         starts += [each.span[0]] * len(stand_in)
         ends += [each.span[1]] * len(stand_in)

@@ -164,24 +164,16 @@ def messages(
 ) -> Iterator[str]:
     """A warning for each flag, with the first places it was found in."""
     for flag, meaning in FLAGS.items():
-        flagged = [
-            (place, sentence)
+        found = [
+            where(place) if where else repr(sentence.source[:_NUM_SHOWN])
             for place, each in enumerate(results)
             for sentence in each.sentences
             if flag in sentence.flags
         ]
-        if not flagged:
-            continue
-        number = num_cut if flag == "cut" else len(flagged)
-        message = f"{number} {meaning.format(longest=longest)}"
-        if where is None:
-            shown = flagged[0][1].source
-            cut = shown[:_NUM_SHOWN] + "…" * (len(shown) > _NUM_SHOWN)
-            yield f"{message}: {cut!r}" if number == 1 else f"{message}, the first: {cut!r}"
-            continue
-        names = [where(place) for place in dict.fromkeys(place for place, _ in flagged)]
-        others = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
-        yield f"{message}: {', '.join(names[:_MOST_NAMES])}{others}"
+        if found:
+            number, names = num_cut if flag == "cut" else len(found), list(dict.fromkeys(found))
+            others = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
+            yield f"{number} {meaning.format(longest=longest)}: {', '.join(names[:_MOST_NAMES])}{others}"
 
 
 def shifted(span: Span, by: int) -> Span:

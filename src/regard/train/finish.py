@@ -168,11 +168,29 @@ def model_card(
     kind = f"A Transformer ({model.architecture})"
     if model.is_recurrent:
         kind = f"A recurrent encoder-decoder ({model.architecture.upper()} cells, attention: {model.attention})"
+    front = ["---", "library_name: regard", f"pipeline_tag: {tag}", "license: other"]
+    if languages:
+        front += ["language:", *(f"- {code}" for code in languages)]
+    if scores:  # in the form that the hub shows
+        front += ["metrics:", *(f"- {metric}" for metric in scores[0].metrics)]
+        front += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
+    for score in scores:
+        front += [f"  - task: {{type: {tag}}}", f"    dataset: {{name: {json.dumps(score.name)}, type: text}}"]
+        front += [
+            "    metrics:",
+            *(f"    - {{type: {key}, value: {value:.2f}}}" for key, value in score.metrics.items()),
+        ]
     lines = [
-        *("---", "library_name: regard", f"pipeline_tag: {tag}", "license: other"),
-        *(("language:", *(f"- {code}" for code in languages)) if languages else ()),
-        *("---", "", f"# {name}", "", f"{kind} for {purpose}, trained with regard.", ""),
-        *("| | |", "|---|---|", f"| layers | {' + '.join(map(str, model.num_layers))} |"),
+        *front,
+        "---",
+        "",
+        f"# {name}",
+        "",
+        f"{kind} for {purpose}, trained with regard.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| layers | {' + '.join(map(str, model.num_layers))} |",
         f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
         f"| vocabulary | {model.target_vocab_size:,} |",
         f"| parameters | {num_parameters:,} |",

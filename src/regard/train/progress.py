@@ -34,6 +34,8 @@ from regard.train.parallel import Processes
 from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
 
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
+LINE_EVERY_SECONDS = 30.0
+"""Interval between two progress lines in seconds, where there is no terminal for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Reporter(AbstractContextManager["Reporter"]):
 
     def __init__(self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool) -> None:
         """begun: the steps and seconds that are done already."""
-        self.settings, self.show = settings, show
+        self.settings, self.show, self._shown_at = settings, show, time.monotonic()
         self._path = run / METRICS if writes else Path(os.devnull)
         self.forget_after(begun[0])
         self._board: Any = None
@@ -206,9 +208,12 @@ class Reporter(AbstractContextManager["Reporter"]):
             write_file(self._path, "".join(line + "\n" for line in kept).encode())
 
     def progress(self, step: int, seconds: float, loss: float, speed: float, rate: float) -> None:
-        if self._bar is not None:
-            done, *_ = self._extent(step, seconds)
-            numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
+        done, total, unit = self._extent(step, seconds)
+        numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
+        if self._bar is None and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
+            self._shown_at = time.monotonic()
+            self.say(f"{unit} {done:,}/{total:,}  {numbers}")
+        elif self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, numbers=numbers)
 
     def _extent(self, step: int, seconds: float) -> tuple[int, int, str]:

@@ -28,6 +28,13 @@ class _Named:
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The figures by their names on the hub."""
+        names = ("bleu", "chrf", "perplexity", "recall_1", "recall_10", "mrr")
+        found = self.to_dict()
+        return {name: found[name] for name in names if name in found}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Score(_Named):

@@ -17,7 +17,6 @@ from web_fixtures import serving
 
 import regard
 from regard.config import DecodeConfig
-from regard.errors import UsageError
 from regard.look.document import document
 from regard.look.server import Server, neighbours, page_names, pca, probability
 from regard.look.session import Session
@@ -229,10 +228,3 @@ def test_the_page_is_served_under_its_policy(server: Server) -> None:
         assert policy.startswith("default-src 'self';") and "unsafe" not in policy
         assert answer.getheader("X-Content-Type-Options") == "nosniff"
         assert answer.getheader("Cache-Control") == "no-store"
-
-
-def test_a_port_that_is_taken_is_the_users_to_change(server: Server, session: Session) -> None:
-    with pytest.raises(UsageError, match="name another"):
-        Server(session, server.server_port)
-    with pytest.raises(UsageError, match="name another"):
-        Server(session, 70000)

@@ -122,18 +122,6 @@ def test_another_word_is_another_sentence(session: Session) -> None:
     assert twice.text == "Le chat visite l'Afrique en septembre!"
 
 
-def test_a_decoder_alone_changes_a_word_of_its_prompt() -> None:
-    session = make_session(make_subject(architecture="decoder-only"), text="Le chat dort")
-    assert document(session)["target"]["num_given"] == session.original.num_given
-    words = document(session)["target"]["words"]
-    assert words[0] == [0, 0]
-    run = session.whatif([{"kind": "replace-word", "index": 2, "text": "Bonjour"}])
-    assert run.text == "Le Bonjour dort"
-    given = run.subject.target.encode(run.text)
-    assert run.output[: len(given)] == given
-    assert_search_is_the_pass(run)
-
-
 def test_a_forced_word_stands_where_it_was_forced(session: Session) -> None:
     encode = session.original.subject.target.encode
     run = session.whatif([{"kind": "force-next", "step": 2, "text": "cat"}])

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_args
 
-from regard.compare.figures import draw_alignments, draw_curves, png
+from regard.compare.figures import draw_alignments, draw_curves, draw_heads, draw_variations, png
 from regard.compare.measures import NUM_SYMBOLS
 from regard.compare.results import CorpusResults, Curves, Results, best_head, measurement
 from regard.config import Position
@@ -207,6 +207,8 @@ class Report:
                 f"attends most to it. Over {config.num_scored} sentences of at most {config.longest} words."
             )
             self._picture(f"alignment-{corpus.name}", caption, partial(draw_alignments, corpus))
+            every = f"{corpus.name}: every head on the first of these sentences."
+            self._picture(f"heads-{corpus.name}", every, partial(draw_heads, corpus))
             for model in corpus.alignments:
                 self._heads(corpus, model)
 
@@ -236,7 +238,8 @@ class Report:
                 scores = [corpus.bleu[name][part].text() for part in ("within", "beyond")]
                 changed = changes if contender.varies else "–"
                 rows.append((name, changed, seeds, size, steps, loss, *scores))
-            self.blocks.append(f"*{corpus.name}: the model {self.study.varied} with one setting changed.*")
+            caption = f"{corpus.name}: the model {self.study.varied} with one setting changed."
+            self._picture(f"variations-{corpus.name}", caption, partial(draw_variations, corpus))
             longest, num_longer = corpus.facts["longest_train"], len(corpus.parts["beyond"])
             head = ("model", "changed", "seeds", "parameters", "updates", "loss")
             ends = (f"BLEU ≤ {longest} words", f"> {longest} ({num_longer:,} sentences)")

@@ -71,14 +71,14 @@ def test_the_report_stands_alone(finished: Path) -> None:
     page = (finished / "report.html").read_text("utf-8")
     HTMLParser(strict=True).parse(page)
     assert "<script" not in page and "http://" not in page and "https://" not in page
-    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 4
+    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 6
     assert "A &amp; B &lt;compared&gt;" in page
     for number in range(1, 7):
         assert f"<h2>{number}. " in page
     for name in TINY["models"]:
         assert f"<td>{name}</td>" in page
     figures = {path.name for path in (finished / "figures").iterdir()}
-    of_corpus = {f"{name}-generated.png" for name in ("length", "alignment")}
+    of_corpus = {f"{name}-generated.png" for name in ("length", "alignment", "heads", "variations")}
     assert figures == of_corpus | {"speed-cpu.png", "recall.png"}
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in (finished / "figures").iterdir())
 
@@ -100,7 +100,7 @@ def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path
     assert run.exit_code == 0, run.output
     assert run.stdout == f"{tmp_path / 'report.html'}\n"
     page = (tmp_path / "report.md").read_text("utf-8")
-    assert page.startswith("# A & B <compared>\n") and page.count("![") == 4
+    assert page.startswith("# A & B <compared>\n") and page.count("![") == 6
     assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
 
 

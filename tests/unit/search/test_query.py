@@ -80,6 +80,15 @@ def test_the_nearest_are_exactly_the_nearest(count: int, monkeypatch: pytest.Mon
         np.testing.assert_array_equal(scores, every[expected])
 
 
+def test_neighbours_do_not_matter(reader: TextEncoder) -> None:
+    texts = ["The cat sleeps.", "Jane", "Bonjour, comment allez-vous ? Je vais bien.", "The cat"]
+    together = reader.vectors([*texts, *texts])
+    halves = together[: len(texts)], together[len(texts) :]
+    for text, vector, again in zip(texts, *halves, strict=True):
+        np.testing.assert_allclose(reader.vectors([text])[0], vector, atol=1e-6)
+        np.testing.assert_array_equal(vector, again)
+
+
 def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
     query, passage = "Jane visits!", "Jane, visits Africa."
     [comparison] = compare(reader, query, [passage])

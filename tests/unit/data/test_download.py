@@ -87,10 +87,3 @@ def test_a_redirect_out_of_the_web_is_refused(web: Web, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="it leads to|must be there"):
         get(web, tmp_path / "file", name="/old")
     assert left_behind(tmp_path) == []
-
-
-def test_a_redirect_out_of_the_web_is_refused(web: Web, tmp_path: Path) -> None:
-    web.pages["/old"] = Page(b"", location="file:///etc/passwd")
-    with pytest.raises(DataError):
-        get(web, tmp_path / "file", name="/old")
-    assert left_behind(tmp_path) == []

@@ -119,3 +119,15 @@ def test_memory_is_kept_unless_the_user_says_otherwise(monkeypatch: pytest.Monke
     monkeypatch.delenv(name)
     keep_memory()
     assert os.environ[name] == value
+
+
+def test_a_text_that_begins_with_a_dash() -> None:
+    result = run("translate", "- Bonjour, Jane.")
+    assert result.exit_code == 2 and "goes after --:" in result.stderr
+    assert run("translate", "--", "- Bonjour, Jane.").exit_code == 0
+
+
+def test_look_chooses_the_model_that_translate_chooses() -> None:
+    text = "The weather is nice today and we are going to the beach."
+    document = json.loads(run("look", text, "--json").stdout)
+    assert document["result"] == run("translate", text).stdout.rstrip("\n")

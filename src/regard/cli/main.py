@@ -6,6 +6,7 @@ standard library at the top, and the rest inside the verb, so that `regard --hel
 
 import functools
 import os
+import shlex
 import signal
 import sys
 import warnings
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from regard import __version__
 from regard.cli.data import data
@@ -33,6 +35,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class Verb(TyperCommand):
+    """A command whose errors say how to give a text that looks like an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # typer's error for an unknown option has no public name.
+            text = next((each for each in given if each.startswith("-") and " " in each), None)
+            if text is not None and hasattr(error, "option_name"):
+                command = f"{ctx.command_path} -- {shlex.quote(text)}"
+                ctx.fail(f"{error}; a text that begins with a dash goes after --:  {command}")
+            raise
 
 
 def main() -> None:
@@ -111,4 +129,4 @@ _TEXT_VERBS = (translate, score, evaluate, translate_corpus, chat, write, fill, 
 _MODEL_VERBS = (look, serve, train, compare, export, import_model, data, models)
 for _verb in (*_TEXT_VERBS, *_MODEL_VERBS):
     _name = "import" if _verb is import_model else _verb.__name__.replace("_", "-")
-    app.command(_name)(_guarded(_verb))
+    app.command(_name, cls=Verb)(_guarded(_verb))

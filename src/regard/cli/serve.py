@@ -34,9 +34,11 @@ def look(
     A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
     nothing is served: what was asked for is written.
     """
+    from regard.cli.model_choice import ModelChoice
     from regard.folder.catalogue import find_model
 
-    folder = find_model(model, source, target)
+    # The same choice as `translate` makes.
+    folder = find_model(model, source, target) if model else ModelChoice(None, source, target).load_for([text]).folder
     second = None if compare is None else find_model(compare)
     with needs_extra("torch", "looking into a model"):
         from regard.look.view import look_at

@@ -96,11 +96,11 @@ class Model:
         """The log-probability of each token of each target, the end token last."""
         return self.translator.score(*check_pairs("sources and targets", sources, targets))
 
-    def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
-        """Translate the sources, each as one sentence, and score them against the references."""
+    def evaluate(self, sources: Sequence[str], references: Sequence[str], **options: Any) -> Score:
+        """Translate the sources as `translate` does, with the same options, and score them against the references."""
         require_metrics()
         sources, references = check_pairs("sources and references", sources, references)
-        return evaluate(self.translate(sources, split=False, **decode), references)
+        return evaluate(self.translate(sources, **options), references)
 
     def trace(
         self,
@@ -130,16 +130,19 @@ class Model:
         asked["decode"] = decode if is_searched else None
         return trace_text(self._translator, self._network, source, target, **asked)
 
-    def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any) -> Look:
+    def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **options: Any) -> Look:
         """A page with every number of translating one sentence, displayed in a notebook; needs torch.
 
         Elsewhere `.show()` opens it and `.save("look.html")` writes it. compare: a second model beside it.
-        sentence: which sentence of the text to show, from 0. Everything else is a field of DecodeConfig.
+        sentence: which sentence of the text to show, from 0. The options are those of `translate`.
         """
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
-        decode |= {"network": self._network, "engine": self._translator.engine, "sentence": sentence}
-        return look_at(self.folder, text, compare=None if compare is None else find(compare), **decode)
+        decode, pipeline = self._configs(options)
+        second = None if compare is None else find(compare)
+        opened: Any = {"network": self._network, "engine": self._translator.engine}
+        asked = {"sentence": sentence, "options": pipeline, **to_dict(decode)}
+        return look_at(self.folder, text, compare=second, **opened, **asked)
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.

@@ -1,7 +1,7 @@
-"""One path: what translate gives is what a trace ends in and what a server answers, for any input.
+"""One path: translate, trace, look, serve, evaluate and translate-corpus end in the same text, for any input.
 
-2,000 texts of mixed kinds, half of them French and half English, through the bundled models. The trace's text is compared
-for all of them, and its arrays are made for a sample.
+2,000 texts of mixed kinds, half of them French and half English, through the bundled models: their searches are followed as
+a trace and look do it, and a server is asked for them. Full traces, pages, evaluations and corpora are made of a sample.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ import itertools
 import random
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from serve_fixtures import Running, running
+from typer.testing import CliRunner
 
 import regard
+from regard.cli.main import app
+from regard.data.lines import on_one_line
 from regard.folder.catalogue import find
+from regard.translate.trace import follow
 
 NUM_TEXTS = 1000
 """of each direction"""
-NUM_TRACED = 13
-CHUNK = 50
+NUM_TRACED, CHUNK = 8, 50
 
 PEOPLE = ["Claire Noël", "Nigel Price", "Tom Hill", "Anna", "M. Petit", "Dr. Stone", "Marie", "田中"]  # fmt: skip
 LINKS = ["https://a.org/b?c=1", "www.example.net/x", "j.martin@uni.fr", "/etc/hosts", "data_1.csv", "@marc", "{name}", "%s", "<b>", "v1.2.3", "INV-2024-17", "+33 6 12 34 56 78"]  # fmt: skip
@@ -32,7 +36,10 @@ TEXTS = {
         "protected": ["Voir {link}.", "Écrivez à {link} !", "Ouvrez {link}, puis {other}."],
         "tags": ["Cliquez <b>ici</b>.", "Il est **{word}** ou *non*.", "a<br/>{word}"],
         "capitals": ["LE CHAT EST {WORD}.", "ATTENTION À {NAME} !"],
-        "haste": ["jai faim, svp {number}", "c  est  {word}…", "l’été «\u00a0{word}\u00a0»"],
+        "times": ["Il est {number} h.", "Le bus part à 8 h moins le quart.", "Rendez-vous à 17h{number} !"],
+        "ordinals": ["C'est le {number}e jour.", "La 1re page, le 2nd tome.", "le 1er mai {number}"],
+        "money": ["Ça coûte {number},50 €.", "{name} doit {number} 000 euros."],
+        "informal": ["jai faim, svp {number}", "c  est  {word}…", "l’été «\u00a0{word}\u00a0»"],
         "several": ["Oui. {name} dort ! Et toi ?", "- {word}\n- {number} ans\n\nFin.", " a\t{word} "],
     },
     "en": {
@@ -41,7 +48,10 @@ TEXTS = {
         "protected": ["See {link}.", "Write to {link}!", "Open {link}, then {other}."],
         "tags": ["Click <b>here</b>.", "It is **{word}** or *not*.", "a<br/>{word}"],
         "capitals": ["THE CAT IS {WORD}.", "BEWARE OF {NAME}!"],
-        "haste": ["i dont know, thx {number}", "it  is  {word}…", "it’s “{word}”"],
+        "times": ["It is {number} past 9.", "The bus leaves at a quarter to 8.", "See you at 5:{number} p.m.!"],
+        "ordinals": ["It is the {number}th day.", "The 1st page, the 2nd book.", "May 3rd, {number}"],
+        "money": ["It costs ${number}.50.", "{name} owes £{number},000."],
+        "informal": ["i dont know, thx {number}", "it  is  {word}…", "it’s “{word}”"],
         "several": ["Yes. {name} sleeps! You?", "- {word}\n- {number} years\n\nEnd.", " a\t{word} "],
     },
 }
@@ -97,21 +107,50 @@ pytestmark = pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
 def test_a_trace_ends_in_the_translation(pair: tuple[regard.Model, list[str], list[str]]) -> None:
     model, given, expected = pair
     differences = []
-    for start in range(0, NUM_TEXTS, CHUNK):
-        found = model.translate(given[start : start + CHUNK], details=True)
-        for text, translation, end in zip(given[start:], found, expected[start:], strict=False):
-            stages = [translation.stage(name) for name in ("given", "restored")]
-            if stages != [text, end]:
-                differences.append((text, stages, end))
+    for text, end in zip(given, expected, strict=True):
+        stages = follow(model.translator, text, model.manifest.decode).stages()
+        if [stages["text.given"], stages["text.restored"]] != [text, end]:
+            differences.append((text, stages, end))
     assert differences == []
-    sample = [*given[: len(ODD)], *random.Random(1).sample(given, NUM_TRACED)]
-    for text in sample:
+
+
+def test_a_full_trace_and_a_page_end_in_the_translation(pair: tuple[regard.Model, list[str], list[str]]) -> None:
+    model, given, expected = pair
+    for text in sample(given):
         traced = model.trace(text).metadata
-        assert traced["text.given"] == text
-        assert traced["text.restored"] == expected[given.index(text)]
-        assert len(traced["sentences"]) == 0 or set(traced["sentences"][0]) == {
-            "given", "normalised", "protected", "written", "restored"
-        }  # fmt: skip
+        assert (traced["text.given"], traced["text.restored"]) == (text, expected[given.index(text)])
+        if text.strip():
+            assert model.look(text).text == expected[given.index(text)]
+
+
+def test_plain_and_whole_texts_are_the_same_everywhere(pair: tuple[regard.Model, list[str], list[str]]) -> None:
+    model, given, _ = pair
+    for text in filter(str.strip, sample(given)):
+        for options in ({"plain": True}, {"split": False}, {"plain": True, "n_best": 6}):
+            end = model.translate(text, **options)
+            assert model.trace(text, **options).metadata["text.restored"] == end
+            assert model.look(text, **options).text == end
+
+
+def test_files_are_translated_alike(pair: tuple[regard.Model, list[str], list[str]], tmp_path: Path) -> None:
+    model, given, expected = pair
+    lines = [text for text in given if text.strip() and "\n" not in text][: 2 * CHUNK]
+    wanted = [on_one_line(expected[given.index(text)]) for text in lines]
+    file = tmp_path / "lines"
+    file.write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
+    name = model.folder.name
+    commands = {
+        "evaluated": ["evaluate", name, "--source", file, "--reference", file, "--output", tmp_path / "evaluated"],
+        "corpus/lines": ["translate-corpus", file, "--model", name, "--output", tmp_path / "corpus", "--quiet"],
+        "piped": ["translate", "--input", file, "--model", name, "--output", tmp_path / "piped"],
+    }
+    for output, command in commands.items():
+        assert CliRunner().invoke(app, list(map(str, command))).exit_code == 0
+        assert (tmp_path / output).read_text(encoding="utf-8").split("\n")[:-1] == wanted, output
+
+
+def sample(given: list[str]) -> list[str]:
+    return [*given[: len(ODD)], *random.Random(1).sample(given, NUM_TRACED)]
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,8 @@ def evaluate(
     reference: Annotated[Path, opt.option("Their translations.", "FILE")],
     output: Annotated[opt.File, opt.option("Keep the model's translations here.", "FILE", "--output", "-o")] = None,
     beam: opt.Beam = None,
+    whole: opt.Whole = False,
+    plain: opt.Plain = False,
     settings: opt.BeamSettings = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
@@ -117,11 +119,11 @@ def evaluate(
     corpus = read_pairs([source], [reference], strict=True)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     loaded = load(model, **opening)
-    options = opt.decode_options(settings, beam=beam)
+    options = opt.decode_options(settings, beam=beam) | {"split": not whole, "plain": plain}
     hypotheses: list[str] = []
     with Writer(output) if output else contextlib.nullcontext() as writer:
         for sources in portions(corpus.sources, "translating"):
-            hypotheses += loaded.translate(sources, split=False, number=len(hypotheses), **options)
+            hypotheses += loaded.translate(sources, number=len(hypotheses), **options)
         result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
         if writer is not None:
             writer.write("".join(f"{on_one_line(text)}\n" for text in hypotheses))

@@ -10,7 +10,6 @@ import typer
 from typer import Argument, Option
 
 from regard.cli import options as opt
-from regard.errors import needs_extra
 
 
 def look(
@@ -19,6 +18,9 @@ def look(
     source: opt.From = None,
     target: opt.To = None,
     compare: Annotated[opt.Text, opt.option("A second model beside it.", "NAME")] = None,
+    glossary: opt.GlossaryFile = None,
+    whole: opt.Whole = False,
+    plain: opt.Plain = False,
     sentence: Annotated[int, Option(min=1, help="Which sentence of the text to show.")] = 1,
     html: Annotated[opt.File, opt.option("The page, one file.", "FILE")] = None,
     png: Annotated[opt.File, opt.option("A picture.", "FILE")] = None,
@@ -28,6 +30,9 @@ def look(
     settings: Annotated[opt.Texts, opt.search_setting("beam=1")] = None,
     port: Annotated[int, opt.option("Port of the page; 0 takes a free one.")] = 0,
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
 ) -> None:
     """Show every number on the way from words to words.
 
@@ -35,15 +40,12 @@ def look(
     nothing is served: what was asked for is written.
     """
     from regard.cli.model_choice import ModelChoice
-    from regard.folder.catalogue import find_model
 
+    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     # The same choice as `translate` makes.
-    folder = find_model(model, source, target) if model else ModelChoice(None, source, target).load_for([text]).folder
-    second = None if compare is None else find_model(compare)
-    with needs_extra("torch", "looking into a model"):
-        from regard.look.view import look_at
-    decode = opt.decode_options(settings)
-    seen = look_at(folder, text, compare=second, sentence=sentence - 1, **decode)
+    loaded = ModelChoice(model, source, target, **opening).load_for([text])
+    options: dict[str, Any] = {"split": not whole, "plain": plain, "glossary": glossary}
+    seen = loaded.look(text, compare=compare, sentence=sentence - 1, **options, **opt.decode_options(settings))
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:

@@ -32,11 +32,9 @@ def translate(
     prefix: Annotated[str, opt.option("What the output begins with.")] = "",
     ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
     require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
-    glossary: Annotated[opt.File, opt.option("Words TAB their translations, one a line.", "FILE")] = None,
+    glossary: opt.GlossaryFile = None,
     whole: opt.Whole = False,
-    plain: Annotated[
-        bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")
-    ] = False,
+    plain: opt.Plain = False,
     settings: opt.BeamSettings = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
@@ -130,6 +128,7 @@ def translate_corpus(
     block_bytes: Annotated[int, Option(min=1, help="Bytes translated, and lost if stopped, at a time.")] = 1 << 19,
     beam: opt.Beam = None,
     whole: opt.Whole = False,
+    plain: opt.Plain = False,
     settings: Annotated[list[str] | None, opt.search_setting("seed=1")] = None,
     engine: opt.Engine = "auto",
     device: opt.Device = "auto",
@@ -139,7 +138,7 @@ def translate_corpus(
     """Translate files of any size, line by line, here or on a cluster of many machines.
 
     Each finished block of lines is a file: the same command again continues with the rest. As many lines come out as
-    went in, the same ones that translate would write, in the same order.
+    went in, the same ones that translate would write, in the same order; sampled ones are drawn anew for each block.
     """
     from regard.api import load
     from regard.folder.catalogue import find_model
@@ -155,7 +154,7 @@ def translate_corpus(
         output=str(output.resolve()),
         model=str(find_model(model, source, target).resolve()),
         opening={"engine": engine, "device": device, "threads": threads},
-        options={**options, "split": not whole},
+        options={**options, "split": not whole, "plain": plain},
         block_bytes=block_bytes,
         side=side,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ from regard.translate.trace import Found, find, follow, record_run, trace_pair
 
 _MAX_KEPT = 8
 """what-if runs and other sentences that are remembered; each holds every value of a pass"""
+
+_DEFAULT = TranslateOptions()
 
 PARAMETER = "param:"
 """prefix of the name of a weight where it is asked for like a traced value"""
@@ -91,9 +93,15 @@ class Session:
     """The runs of a page: 0 is the sentence itself, 1 the second model's where there is one."""
 
     def __init__(
-        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None, sentence: int = 0
+        self,
+        subject: Subject,
+        text: str,
+        decode: DecodeConfig,
+        compare: Subject | None = None,
+        sentence: int = 0,
+        options: TranslateOptions = _DEFAULT,
     ) -> None:
-        self.decode = decode
+        self.decode, self.options = decode, options
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
         subjects = [subject] if compare is None else [subject, compare]
@@ -172,7 +180,8 @@ class Session:
         stages: dict[str, Any] = {}
         num_given = 0
         if translates:
-            options = TranslateOptions(prefix_tokens=plan.prefix, split=original is None)
+            is_split = self.options.split and original is None
+            options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
             followed = follow(translator, text, self.decode, options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
             stages["target"] = stages["text.restored"]

@@ -25,7 +25,9 @@ from regard.look.subject import Subject
 from regard.model.transformer import Model
 from regard.text import check_text
 from regard.trace import Trace
+from regard.translate.search import TranslateOptions
 
+_DEFAULT = TranslateOptions()
 MAX_WEIGHT_BYTES = 32_000_000
 """matrices are left out of a saved page when together they are larger; the page then says so"""
 
@@ -38,27 +40,35 @@ def look_at(
     network: Model | None = None,
     engine: StepModel | None = None,
     sentence: int = 0,
+    options: TranslateOptions = _DEFAULT,
     **decode: Any,
 ) -> Look:
     """Run a text through a model folder, or through the network and the engine loaded from it.
 
-    sentence: which sentence of the text to show, from 0. `decode` are fields of DecodeConfig.
+    sentence: which sentence of the text to show, from 0. options: those of the translation; `decode` are fields of
+    DecodeConfig.
     """
     subject = Subject.open(folder, network, engine)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
-    return Look(subject, text, config, second, sentence)
+    return Look(subject, text, config, second, sentence, options)
 
 
 class Look:
     """One sentence through one model, or side by side through two."""
 
     def __init__(
-        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None, sentence: int = 0
+        self,
+        subject: Subject,
+        text: str,
+        decode: DecodeConfig,
+        compare: Subject | None = None,
+        sentence: int = 0,
+        options: TranslateOptions = _DEFAULT,
     ) -> None:
         if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
-        self.session = Session(subject, text, decode, compare, sentence)
+        self.session = Session(subject, text, decode, compare, sentence, options)
 
     @property
     def text(self) -> str:

@@ -29,6 +29,7 @@ from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
 from regard.serve.settings import Settings
+from regard.translate.search import TranslateOptions
 from regard.translate.translation import Sentence, Translation
 
 if TYPE_CHECKING:
@@ -179,7 +180,11 @@ class App:
         from regard.look.view import look_at
 
         async with self._one_at_a_time:
-            look = await asyncio.to_thread(look_at, served.folder, text)
+            # The page sends one sentence.
+            options = TranslateOptions(split=False)
+            look = await asyncio.to_thread(
+                lambda: look_at(served.folder, text, engine=served.reopen(), options=options)
+            )
         name = secrets.token_urlsafe(16)
         self._looks[name] = look
         while len(self._looks) > _MAX_LOOKS:

@@ -1,12 +1,14 @@
 """The served models: loaded, found by name or by languages, and the language of a text."""
 
+import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.decode import StepModel
 from regard.engine import EngineKind, open_engine
 from regard.errors import ModelError, RegardError, UsageError
 from regard.folder.catalogue import available, find, shown
@@ -47,6 +49,8 @@ class ServedModel:
     folder: Path
     translator: Translator
     worker: Worker
+    reopen: Callable[[], StepModel]
+    """opens the same engine again, for another thread"""
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -129,8 +133,8 @@ def load_models(
                 raise ModelError(
                     f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
                 )
-            opened = open_engine(folder, engine, device=device, threads=threads)
-            translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
+            reopen = functools.partial(open_engine, folder, engine, device=device, threads=threads)
+            translator = Translator(reopen(), manifest, *open_tokenizers(folder, manifest.tokenizer))
             if manifest.task == "translate":
                 # Warm the engine up before anyone waits.
                 translator.translate(["1"], manifest.decode)
@@ -140,7 +144,7 @@ def load_models(
             left_out[name] = str(error)
         else:
             worker = Worker(name, translator, queue, metrics)
-            served.append(ServedModel(name, folder, translator, worker))
+            served.append(ServedModel(name, folder, translator, worker, reopen))
     if not served:
         reasons = "; ".join(left_out.values()) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")

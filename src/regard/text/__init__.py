@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 from regard.errors import DataError, UsageError
@@ -58,11 +60,14 @@ def is_looping(tokens: Sequence[Hashable]) -> bool:
     >>> is_looping("we go and we go and we go and stop".split()), is_looping("ha ha ha".split())
     (True, False)
     """
-    for period in range(1, len(tokens) // _LEAST_TIMES + 1):
+    # Every token of a loop comes three times or more: few texts have enough of these.
+    if len(tokens) - len(set(tokens)) < _LEAST_LENGTH - _LEAST_TIMES + 1:
+        return False
+    num_often = sum(times for times in Counter(tokens).values() if times >= _LEAST_TIMES)
+    if num_often < _LEAST_LENGTH:
+        return False
+    for period in range(1, num_often // _LEAST_TIMES + 1):
         needed = max(_LEAST_TIMES * period, _LEAST_LENGTH) - period
-        run = 0
-        for place in range(period, len(tokens)):
-            run = run + 1 if tokens[place] == tokens[place - period] else 0
-            if run >= needed:
-                return True
+        if b"\1" * needed in bytes(map(operator.eq, tokens[period:], tokens)):
+            return True
     return False

@@ -34,12 +34,18 @@ class _Foreign(TokenizerBase):
     def _encode(self, text: str) -> list[int]:
         """The ids of a text without the prompt."""
 
+    def _encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._encode(text) for text in texts]
+
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:
         """The text of ids none of which is special."""
 
     def encode(self, text: str) -> list[int]:
         return self._encode(SURROGATE.sub("\ufffd", self.prompt + text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return self._encode_batch([SURROGATE.sub("\ufffd", self.prompt + text) for text in texts])
 
     def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
         ids = self.encode(parts[0])
@@ -76,6 +82,9 @@ class VocabularyTokenizer(_Foreign):
             ) from error
         super().__init__(prompt, beginning, name)
         self._unknown = self._ids.get("<unk>", 0)
+        pieces = self._processor.id_to_piece(list(range(self._processor.vocab_size())))
+        self._numbers = [self._ids.get(piece, self._unknown) for piece in pieces]
+        """the id of each token of SentencePiece"""
         self.special_ids = frozenset(id for token, id in self._ids.items() if _SPECIAL.fullmatch(token))
 
     def id_of(self, token: str) -> int | None:
@@ -89,11 +98,36 @@ class VocabularyTokenizer(_Foreign):
         tokens: list[str] = self._processor.encode(text, out_type=str)
         return first + [self._ids.get(token, self._unknown) for token in tokens]
 
+    def _encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        plain = [text for text in texts if not _LANGUAGE.match(text)]
+        unknown, numbers = self._processor.unk_id(), self._numbers
+        found = iter(self._processor.encode(plain, num_threads=1) if plain else ())
+        # Of a token that SentencePiece does not know only the text tells which it is.
+        return [
+            self._encode(text)
+            if _LANGUAGE.match(text) or unknown in (ids := next(found))
+            else [numbers[id] for id in ids]
+            for text in texts
+        ]
+
     def _decode(self, ids: list[int]) -> str:
-        return str(self._processor.decode_pieces(self.token_strings(ids))).replace(SPACE_MARK, " ").strip()
+        return _plain(self._processor.decode_pieces(self.token_strings(ids)))
+
+    def decode_batch(self, several: Sequence[Sequence[int]]) -> list[str]:
+        special = self.special_ids
+        # An empty list does not tell SentencePiece that it is one of tokens.
+        tokens = [
+            self.token_strings(ids if special.isdisjoint(ids) else [id for id in ids if id not in special]) or [""]
+            for ids in several
+        ]
+        return list(map(_plain, self._processor.decode_pieces(tokens, num_threads=1))) if tokens else []
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
-        return [self._tokens.get(int(id), "") for id in ids]
+        return [self._tokens.get(id, "") for id in ids]
+
+
+def _plain(text: str) -> str:
+    return text.replace(SPACE_MARK, " ").strip()
 
 
 class JsonTokenizer(_Foreign):

@@ -104,11 +104,10 @@ class Normaliser:
         edges = [0, *(edge for span in untouched for edge in span), len(text)]
         spans = list(zip(edges, edges[1:], strict=False))
         is_capitals = is_in_capitals("".join(text[slice(*span)] for span in spans[::2]))
-        parts: list[str] = []
-        offsets: list[int] = []
+        parts: list[Normalised] = []
         is_first = True
         for number, (start, end) in enumerate(spans):
-            part = Normalised.of(text[start:end])
+            part = Normalised(text[start:end], range(start, end + 1))
             if number % 2 == 0:
                 part = normalise_signs(part, frozenset() if text.isascii() else self._kept_signs)
                 if is_capitals:
@@ -117,9 +116,11 @@ class Normaliser:
                         small = _WORD.sub(lambda match: capitals(match[0][0]) + match[0][1:], small, 1)
                     part = replace(part, text=small)
                     is_first = is_first and not _WORD.search(small)
-            parts.append(part.text)
-            offsets += [start + each for each in part.offsets[:-1]]
-        return Normalised("".join(parts), [*offsets, len(text)], is_capitals)
+            parts.append(part)
+        if len(parts) == 1:
+            return replace(parts[0], in_capitals=is_capitals) if is_capitals else parts[0]
+        offsets = [offset for part in parts for offset in part.offsets[:-1]]
+        return Normalised("".join(part.text for part in parts), [*offsets, len(text)], is_capitals)
 
     def _knows(self, sign: str) -> bool:
         """Whether the vocabulary has a character, or what it is normalised to."""
@@ -168,7 +169,9 @@ def normalise_signs(text: Normalised, kept: frozenset[str] = frozenset()) -> Nor
     >>> normalise_signs(Normalised.of("\u201cCe ne\u0301tait qu\u2019un \ufb01lm\u2026\u201d\u200b")).text
     '"Ce nétait qu\\'un film..."'
     """
-    text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
+    # A search for a string takes a tenth of the time of a regular expression.
+    if "&" in text.text:
+        text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     if _TYPOGRAPHIC.search(text.text):
         text = text.sub(_INVISIBLE, lambda match: "")
         text = text.sub(
@@ -178,8 +181,10 @@ def normalise_signs(text: Normalised, kept: frozenset[str] = frozenset()) -> Nor
             text = text.sub(_EM_DASH, lambda match: " \u2013 ")
         table = {sign: new for sign, new in _KEYBOARD.items() if chr(sign) not in kept}
         text = replace(text, text=text.text.translate(table))
-    text = text.sub(_BLANKS, lambda match: match[0] if match[0] in kept else " ")
-    text = text.sub(_DOUBLED_QUOTE, lambda match: '"')
+    if "  " in text.text or "\t" in text.text or not text.text.isascii():
+        text = text.sub(_BLANKS, lambda match: match[0] if match[0] in kept else " ")
+    if "''" in text.text or ",," in text.text:
+        text = text.sub(_DOUBLED_QUOTE, lambda match: '"')
     return text.sub(_COMMA, lambda match: ", ")
 
 

@@ -43,7 +43,6 @@ _SUFFIXES = (
 )
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|ai|fr|uk|eu|de|es|it|be|ch|ca|us"
 
-# One alternation of all patterns would try every branch at every letter: paragraphs are patterns of their own.
 _DATES = r"""
       %[-_]?[ABFHIMR-TV-Za-bdejmpuwyz](?:[\ :/.,T-]{1,2}%[-_]?[ABFHIMR-TV-Za-bdejmpuwyz]){1,8}+(?![^\W_])  # %d/%m
     | (?<!\d)(?<!\d[ \u00a0\u202f])%[-_]?[ABHIMSYZbjmpy](?![^\W_])                 # %H of strftime
@@ -69,7 +68,8 @@ _NAMES = r"""
     | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
     | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
     | (?<![\w/.:<~$£€¥%)])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
-
+"""
+_CODES = r"""
       \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
     | \b0x[0-9A-Fa-f]{1,32}\b
     | \b(?:[0-9A-Fa-f]{2}:){3,7}[0-9A-Fa-f]{2}\b
@@ -86,7 +86,8 @@ _NUMBERS = r"""
     | (?<![\w.,-])\d{4}(?:[ -]\d{4}){2,4}\b(?![.,]\d)                         # bank cards
     | (?<![\w.,-])\d{1,5}(?:-\d{1,7}){3,5}\b(?!-)                             # ISBN
     | (?<![\w.,-])(?:\d{3}[ ]\d{3}[ ]\d{3}[ ]\d{5}|\d{9,30})\b(?![.,]\d)       # company numbers
-
+"""
+_OTHER_NUMBERS = r"""
       (?<!\w)(?:\d{1,9}[ \u00a0\u202f]?)?[¼½¾⅐-⅞]
     | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
     | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[a-z]{1,5}\d{0,5})?(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
@@ -98,23 +99,30 @@ _NUMBERS = r"""
     | (?<![\w.,-])\d{5,8}\b(?![.,]\d)                                       # postal codes
 """
 _EMAIL = r"\b\w[\w.+-]{0,63}+@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b"
-_FORMS: tuple[tuple[SpanKind, str], ...] = (
-    ("name", _DATES),
-    ("tag", r"</?(?:[A-Za-z][\w:.-]{0,50}(?:\s[^<>\n]{0,500})?|\d{1,3})/?>"),
-    ("number", _COUNTS),
-    ("person", rf"{_EMAIL}|(?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?"),
-    ("name", PLACEHOLDER.pattern),
-    ("name", _FILES),
-    ("name", _NAMES),
-    ("number", _NUMBERS),
+# One alternation of all patterns would try every branch at every letter. The second of each three is what a text must hold
+# for the form to be looked for: it begins with a set of characters, which `re` finds ten times as fast.
+_FORMS: tuple[tuple[SpanKind, str, str], ...] = (
+    ("name", r"[%:](?:(?<=%)|[a-z+-])", _DATES),
+    ("tag", r"<", r"</?(?:[A-Za-z][\w:.-]{0,50}(?:\s[^<>\n]{0,500})?|\d{1,3})/?>"),
+    ("number", r"[%{]", _COUNTS),
+    ("person", r"@", rf"{_EMAIL}|(?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?"),
+    ("name", r"[%{<@:w](?:(?<=[%{<@])|(?<=:)//|(?<=w)ww\.)", PLACEHOLDER.pattern),
+    ("name", r"[\\/_.](?:(?<!\.)|7|[^\W\d])", _FILES),
+    ("name", r"[`$&#/.-](?:(?<=[`$&#/])|(?<=-)-[a-z]|(?<=\.)(?<!\S\.))", _NAMES),
+    (
+        "name",
+        r"[-x:\d](?:(?<=0x)|(?<=[0-9a-f]{4}-)|(?<=[A-Z]-)\d|(?<=[0-9A-Fa-f]:)[0-9A-Fa-f]|(?<=\d)[a-f]|(?<=[a-f]\d))",
+        _CODES,
+    ),
+    ("number", r"[+\d](?:(?<=\+)\d|(?<=\d)-\d|(?<=\d)(?:[^a-z\d]{0,7}\d){4})", _NUMBERS),
+    ("number", r"[¼½¾⅐-⅞$§v\d](?:(?<=[¼½¾⅐-⅞$§])|(?<=v)\d|(?<=\d)(?:\.\d|[A-DFGI-Z]|\d{4}))", _OTHER_NUMBERS),
 )
-"""where two match the same span, the first gives its kind"""
-_PATTERNS = [(kind, re.compile(part, re.VERBOSE)) for kind, form in _FORMS for part in form.split("\n\n")]
+"""kind, what a text must hold, form; where two match the same span, the first gives its kind"""
+_PATTERNS = [(kind, re.compile(needs), re.compile(form, re.VERBOSE)) for kind, needs, form in _FORMS]
 
 # *Stress* in a message: a mark at both ends.
 _STRESSED = re.compile(r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])")
-# A text without any of these has none of the patterns, as most sentences.
-_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&§¼½¾⅐-⅞]|--|\.\w|:[\w+-]|[A-ZÀ-Þ]{2}")
+_STRESS = re.compile("[*_~]")
 
 _ICU_HEAD = re.compile(r"\{\s{0,5}\w{1,50}+\s{0,5},\s{0,5}(?:plural|select|selectordinal)\s{0,5},")
 _BRACE = re.compile("[{}]")
@@ -137,13 +145,13 @@ class ProtectedSpan:
 
 
 def find_protected(text: str, knows: Callable[[str], bool]) -> list[ProtectedSpan]:
-    """The spans to copy, from left to right; `knows` tells whether the vocabulary has a character.
+    """The spans to copy, from left to right; `knows` tells whether the vocabulary has a character that is not ASCII.
 
     >>> [each.text for each in find_protected("Write to a@b.org: the word дом, v1.2.", str.isascii)]
     ['a@b.org', 'дом', 'v1.2']
     """
-    found = _known_forms(text) if _HINT.search(text) else []
-    if not all(map(knows, set(text))):
+    found = _known_forms(text)
+    if not text.isascii() and not all(map(knows, set(text))):
         known = [(start, end) for start, end, _ in found]
         found += [each for each in _unknown(text, knows) if not any(each[0] < b and a < each[1] for a, b in known)]
         found.sort()
@@ -163,12 +171,13 @@ def _known_forms(text: str) -> list[tuple[int, int, SpanKind]]:
     """Of matches that overlap the first, and of these the longest."""
     matches: list[tuple[int, int, int, SpanKind]] = [
         (match.start(), -match.end(), order, kind)
-        for order, (kind, pattern) in enumerate(_PATTERNS)
+        for order, (kind, needs, pattern) in enumerate(_PATTERNS)
+        if needs.search(text)
         for match in pattern.finditer(text)
         if match[0] != "%%"
     ]
     matches += [(start, -end, -1, "name") for start, end in _icu_messages(text)]
-    for match in _STRESSED.finditer(text):
+    for match in _STRESSED.finditer(text) if _STRESS.search(text) else ():
         length = len(match["mark"])
         matches += [(at, -at - length, -1, "tag") for at in (match.start(), match.end() - length)]
     found: list[tuple[int, int, SpanKind]] = []

@@ -209,4 +209,4 @@ def without_emoji(text: str) -> str:
 
 
 def has_word(text: str) -> bool:
-    return any(sign.isalnum() for sign in text)
+    return any(map(str.isalnum, text))

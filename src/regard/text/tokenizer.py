@@ -95,6 +95,9 @@ class TokenizerBase(ABC):
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
+    def decode_batch(self, several: Sequence[Sequence[int]]) -> list[str]:
+        return [self.decode(ids) for ids in several]
+
     def spans(self, ids: Sequence[int]) -> list[Span]:
         """Where each token stands in the decoded text; a character of several tokens belongs to the last."""
         ends = [len(self.decode(ids[: count + 1])) for count in range(len(ids))]
@@ -193,11 +196,22 @@ class Tokenizer(TokenizerBase):
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        text: str = self._processor.decode([int(id) for id in ids if id not in self.special_ids])
-        return _ESCAPED.sub(lambda match: SPACE_MARK if match[0].endswith("1") else _ESCAPE, text)
+        return _unescape(self._processor.decode(self._shown(ids)))
+
+    def decode_batch(self, several: Sequence[Sequence[int]]) -> list[str]:
+        shown = list(map(self._shown, several))
+        return list(map(_unescape, self._processor.decode(shown, num_threads=1))) if shown else []
+
+    def _shown(self, ids: Iterable[int]) -> list[int]:
+        special = self.special_ids
+        return [int(id) for id in ids if id not in special]
+
+    @functools.cached_property
+    def _tokens(self) -> list[str]:
+        return list(self._processor.id_to_piece(list(range(self.vocab_size))))
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
-        return [self._processor.id_to_piece(int(id)) for id in ids]
+        return [self._tokens[id] for id in ids]
 
     def id_of(self, token: str) -> int | None:
         id = int(self._processor.piece_to_id(token))
@@ -208,6 +222,12 @@ def _escape(text: str) -> str:
     if text.isascii():
         return text
     return _TO_ESCAPE.sub(lambda match: _ESCAPES.get(match[0], "\ufffd"), text)
+
+
+def _unescape(text: str) -> str:
+    if _ESCAPE not in text:
+        return text
+    return _ESCAPED.sub(lambda match: SPACE_MARK if match[0].endswith("1") else _ESCAPE, text)
 
 
 def _trainable(sentences: Iterable[str]) -> Iterator[str]:

@@ -40,9 +40,9 @@ def where(target: str, text: str) -> list[Span]:
     return [match.span() for match in re.finditer(whole, text, ignoring)]
 
 
-def lacks(text: str, places: Iterable[Place]) -> bool:
+def lacks(text: str, places: Sequence[Place]) -> bool:
     """Whether the translation of a sentence holds a term less often than the sentence does."""
-    wanted = Counter(place.target for place in places)
+    wanted = Counter(place.target for place in places) if places else {}
     return any(len(where(target, text)) < number for target, number in wanted.items())
 
 

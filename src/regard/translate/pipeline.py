@@ -90,10 +90,15 @@ class Translator:
         return split(
             text,
             self.manifest.source_language,
-            self.num_tokens,
+            self._tokens_at_most,
             self.longest,
             sentences=options.split and not options.single_sentence,
         )
+
+    def _tokens_at_most(self, sentence: str) -> int:
+        """The number of tokens, or where that fits already the most that so many bytes can have."""
+        most = len(sentence.encode(errors="replace")) * 2 + 2
+        return most if most <= self.longest else self.num_tokens(sentence)
 
     def num_tokens(self, sentence: str) -> int:
         return len(self.source.encode(self.normaliser(sentence)))

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain, count, pairwise
 
 from regard.documents.placement import Mark, place
 from regard.documents.segments import Code, partners
@@ -62,8 +62,8 @@ class MaskedSentence:
     stand_ins: list[StandIn]
     marks: list[Mark]
     """tags, and where they stood in the masked text"""
-    starts: list[int]
-    ends: list[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
     """for each character of the masked text the span in the given sentence that it stands for"""
     in_capitals: bool
 
@@ -106,11 +106,18 @@ class MaskedSentence:
 
 def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> MaskedSentence:
     """Mask the spans of a sentence, which normalisation has not touched."""
+    offsets = normalised.offsets
+    if isinstance(offsets, range):
+        stops: Sequence[int] = offsets[1:]
+    else:
+        stops = [max(after, at + 1) for at, after in pairwise(offsets)]
+    if not spans:
+        return MaskedSentence(given, normalised.text, [], [], [], offsets, stops, normalised.in_capitals)
     free = _free_stand_ins(given)
     tags = _placed_tags([each for each in spans if each.kind == "tag"])
     stand_ins: list[StandIn] = []
     marks: list[Mark] = []
-    text, cursor, offsets = "", 0, normalised.offsets
+    text, cursor = "", 0
     starts: list[int] = []
     ends: list[int] = []
 
@@ -118,9 +125,8 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
         """Append the normalised text up to here."""
         nonlocal text
         text += normalised.text[cursor:stop]
-        for at in range(cursor, stop):
-            starts.append(offsets[at])
-            ends.append(max(offsets[at + 1], offsets[at] + 1))
+        starts.extend(offsets[cursor:stop])
+        ends.extend(stops[cursor:stop])
 
     for each in spans:
         start, end = (bisect_left(offsets, edge) for edge in each.span)

@@ -103,9 +103,9 @@ def search_in_batches(
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each input, best first; inputs of the same settings and similar length run together."""
     found: dict[int, list[Hypothesis]] = {}
-    settings: dict[tuple[str, bool], list[int]] = {}
+    settings: dict[tuple[DecodeConfig, bool], list[int]] = {}
     for place, each in enumerate(inputs):
-        settings.setdefault((repr(each.decode), each.attention), []).append(place)
+        settings.setdefault((each.decode, each.attention), []).append(place)
     for places in settings.values():
         for batch in _batches(engine, [(place, inputs[place]) for place in places]):
             first = inputs[batch[0]]

@@ -6,7 +6,7 @@ lacks a stand-in or a term of the glossary (with these as required words).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -86,33 +86,48 @@ class SentenceTranslator:
 
     def _sentences(self, prepared: Sequence[Prepared]) -> list[Sentence]:
         """Search, and search again where something is wrong."""
-        found = self._search(
-            prepared,
-            {
-                place: self._input(each)
-                for place, each in enumerate(prepared)
-                if each.masked.has_words or not each.masked.spans or self._options.single_sentence
-            },
-        )
+        found = self._search(prepared, self._inputs(prepared))
         looping = self._looping(prepared, found)
         found |= self._search(prepared, looping)
         found |= self._search(prepared, self._lacking(prepared, found))
-        return [
-            self._finished(each, found[place], ["repetition"] * (place in looping))
-            if place in found
-            else copied(each.given, each.masked.text)
-            for place, each in enumerate(prepared)
-        ]
+        whole = {
+            place: [one for one in each.candidates if not prepared[place].masked.lacks(one.written)]
+            for place, each in found.items()
+        }
+        broken = [] if self._options.single_sentence else [place for place, some in whole.items() if not some]
+        in_parts = dict(zip(broken, self._in_parts([prepared[place] for place in broken]), strict=True))
+        results = []
+        for place, each in enumerate(prepared):
+            if place not in found:
+                results.append(copied(each.given, each.masked.text))
+                continue
+            flags = ["repetition"] * (place in looping)
+            candidates = whole[place]
+            if place in in_parts:
+                candidates, flags = [in_parts[place]], [*flags, "parts"]
+            elif not candidates:
+                candidates, flags = found[place].candidates, [*flags, "lost"]
+            results.append(self._finished(each, found[place].searched, candidates, flags))
+        return results
 
-    def _input(self, each: Prepared) -> SearchInput:
-        source = [*self._source.beginning, *self._source.encode(each.masked.text)]
-        return SearchInput(
-            [*source, self._eos_id],
-            self._decode,
-            self._builder.default,
-            each.number,
-            attention=self._options.alignment or bool(each.masked.marks or each.terms),
-        )
+    def _inputs(self, prepared: Sequence[Prepared]) -> dict[int, SearchInput]:
+        """The searches of all sentences with words."""
+        searched = {
+            place: each
+            for place, each in enumerate(prepared)
+            if each.masked.has_words or not each.masked.spans or self._options.single_sentence
+        }
+        encoded = self._source.encode_batch([each.masked.text for each in searched.values()])
+        return {
+            place: SearchInput(
+                [*self._source.beginning, *ids, self._eos_id],
+                self._decode,
+                self._builder.default,
+                each.number,
+                attention=self._options.alignment or bool(each.masked.marks or each.terms),
+            )
+            for (place, each), ids in zip(searched.items(), encoded, strict=True)
+        }
 
     def _looping(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
         """The same searches without repetition, for translations that went round in circles."""
@@ -122,7 +137,7 @@ class SentenceTranslator:
         return {
             place: replace(each.searched, decode=strict)
             for place, each in found.items()
-            if is_looping(each.candidates[0].tokens) and not is_looping(self._source.encode(prepared[place].given))
+            if is_looping(each.candidates[0].token_ids) and not is_looping(self._source.encode(prepared[place].given))
         }
 
     def _lacking(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
@@ -162,8 +177,9 @@ class SentenceTranslator:
                     for place, each in missing.items()
                 }
             hypotheses = search_in_batches(self._engine, list(missing.values()))
+            texts = iter(self._target.decode_batch([one.tokens for several in hypotheses for one in several]))
             for (place, each), several in zip(missing.items(), hypotheses, strict=True):
-                candidates = [self._candidate(prepared[place], one) for one in several]
+                candidates = [self._candidate(prepared[place], one, next(texts)) for one in several]
                 if not is_plain:
                     by_text: dict[str, Candidate] = {}
                     for one in candidates:
@@ -174,9 +190,9 @@ class SentenceTranslator:
             beam = min(2 * beam, MOST_HYPOTHESES)
         return found
 
-    def _candidate(self, each: Prepared, hypothesis: Hypothesis) -> Candidate:
-        """Detokenize and restore."""
-        written = text = self._target.decode(hypothesis.tokens)
+    def _candidate(self, each: Prepared, hypothesis: Hypothesis, written: str) -> Candidate:
+        """Restore what stands in the written text."""
+        text = written
         masked = each.masked
         links = None
         if hypothesis.attention is not None:
@@ -208,26 +224,33 @@ class SentenceTranslator:
             alignment=links,
         )
 
-    def _finished(self, each: Prepared, found: _Found, flags: list[str]) -> Sentence:
-        """The candidates with all their stand-ins; without any, the translation of the parts between."""
-        whole = [one for one in found.candidates if not each.masked.lacks(one.written)]
-        if not whole and not self._options.single_sentence:
-            whole, flags = [self._in_parts(each)], [*flags, "parts"]
-        elif not whole:
-            whole, flags = found.candidates, [*flags, "lost"]
-        best = whole[0]
+    def _finished(
+        self, each: Prepared, searched: SearchInput, candidates: list[Candidate], flags: list[str]
+    ) -> Sentence:
+        best = candidates[0]
         if best.stop == "length" and not self._decode.max_length:
             flags = [*flags, "length"]
         if lacks(best.text, each.terms):
             flags = [*flags, "glossary"]
         if not self._options.alignment:
-            whole = [replace(one, alignment=None) for one in whole]
+            candidates = [one if one.alignment is None else replace(one, alignment=None) for one in candidates]
         return Sentence(
-            each.given, whole, flags, normalised=each.normalised, protected=each.masked.text, search=found.searched
+            each.given, candidates, flags, normalised=each.normalised, protected=each.masked.text, search=searched
         )
 
-    def _in_parts(self, each: Prepared) -> Candidate:
-        """The translations of what stands between the protected spans, joined around these."""
+    def _in_parts(self, several: Sequence[Prepared]) -> list[Candidate]:
+        """The sentences as translations of what stands between their protected spans."""
+        parts = [
+            self._prepare(part, each.number)
+            for each in several
+            for between in each.masked.outside()
+            if any(map(str.isalnum, part := between.strip()))
+        ]
+        translated = iter(self._sentences(parts) if parts else ())
+        return [self._joined(each, translated) for each in several]
+
+    def _joined(self, each: Prepared, parts: Iterator[Sentence]) -> Candidate:
+        """The next translated parts, joined around the protected spans of a sentence."""
         made: list[Candidate] = []
         text = ""
         links: list[Link] = []
@@ -238,7 +261,7 @@ class SentenceTranslator:
             text += between[:before]
             written = part
             if any(map(str.isalnum, part)):
-                best = self._sentences([self._prepare(part, each.number)])[0].candidates[0]
+                best = next(parts).candidates[0]
                 made.append(best)
                 written = as_a_part(best.text, part)
                 start = before + (spans[place - 1].span[1] if place else 0)

@@ -153,7 +153,9 @@ def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
     for place, (sentence, glue) in enumerate(zip(sentences, parts.glue, strict=False)):
         source_start, start = source_start + len(glue), start + len(glue)
         flags = ["cut", *sentence.flags] if place in parts.cut else sentence.flags
-        placed.append(dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start))
+        if source_start or start or flags is not sentence.flags:
+            sentence = dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start)
+        placed.append(sentence)
         source_start += len(sentence.source)
         start += len(sentence.candidates[0].text)
     return Translation(text, alternatives[0], alternatives, placed, parts.glue)

@@ -86,7 +86,7 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
         widths.append(config.beam)
         return search(engine, sources, config, **options)
 
-    monkeypatch.setattr(tokenizer, "decode", decode)
+    monkeypatch.setattr(tokenizer, "decode_batch", lambda batch: list(map(decode, batch)))
     monkeypatch.setattr(batched, "search", searching)
     for sentence in model.translate(["Bonjour", "Le chat"], n_best=4, beam=4, details=True):
         candidates = sentence.sentences[0].candidates
@@ -103,7 +103,7 @@ def test_a_word_without_end_is_copied_and_said(model: Model, monkeypatch: pytest
     assert [sentence.flags for sentence in details.sentences] == [["copied"]]
 
 
-def test_an_output_that_goes_round_in_circles_is_searched_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_repeats_itself_is_searched_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = model.translate(["Le chat", "Bonjour"], no_repeat_ngram=3)
     loop = model.translator.target.encode("the cat " * 9)
     configs: list[tuple[int, int]] = []
@@ -117,7 +117,7 @@ def test_an_output_that_goes_round_in_circles_is_searched_again(model: Model, mo
         return found
 
     monkeypatch.setattr(batched, "search", searching)
-    with pytest.warns(RegardWarning, match=r"1 translation\(s\) went round in circles .*: '(Le chat|Bonjour)'"):
+    with pytest.warns(RegardWarning, match=r"1 translation\(s\) repeated themselves .*: '(Le chat|Bonjour)'"):
         answers = model.translate(["Le chat", "Bonjour"], details=True)
     assert configs == [(0, 2), (3, 1)]
     flagged = [each for each in answers if each.sentences[0].flags]

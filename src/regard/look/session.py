@@ -153,7 +153,7 @@ class Session:
         given, read = original.stage("given"), original.stage("protected")
         plan = plan_of(changes, original.subject, given, read, output_before)
         with warnings.catch_warnings():
-            # A changed model may well go round in circles: the page shows it.
+            # A changed model may well repeat itself: the page shows it.
             warnings.simplefilter("ignore", RegardWarning)
             like: Any = {"model": original.model, "original": original}
             return self._run(self._next, original.subject, plan.text or given, plan, **like)

@@ -8,6 +8,7 @@ Every command that translates uses `Translator.translate`, and a trace shows the
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -69,8 +70,12 @@ class Translator:
                 f"a text with a prefix or required words must be one sentence of at most {self.longest} "
                 "tokens: got a longer one; shorten it or leave them out"
             )
+        numbers = itertools.count()
         given = [
-            sentence for each in parts for place, sentence in enumerate(each.sentences) if place not in each.endless
+            (number, sentence)
+            for each in parts
+            for place, (sentence, number) in enumerate(zip(each.sentences, numbers, strict=False))
+            if place not in each.endless
         ]
         found = iter(SentenceTranslator(self, decode, options).translate(given))
         results = []
@@ -114,9 +119,9 @@ class Translator:
             results.update(zip(group, scored, strict=True))
         return [results[i] for i in range(len(ids))]
 
-    def source_ids(self, text: str) -> list[int]:
-        """What the encoder reads of a text; a blank to fill is one token."""
-        if self.config.has_decoder:
+    def source_ids(self, text: str, plain: bool = False) -> list[int]:
+        """What the encoder reads of a text; a blank to fill is one token. plain: the text is not normalised."""
+        if self.config.has_decoder and not plain:
             text = self.normaliser(text)
         blank = self.manifest.tokenizer.mask
         parts = text.split(blank) if blank else [text]

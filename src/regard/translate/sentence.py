@@ -1,12 +1,12 @@
 """One sentence after another: normalise, protect, tokenize, search, detokenize, restore.
 
-A sentence is searched once. It is searched again where its translation went round in circles (without repetition), or
+A sentence is searched once. It is searched again where its translation repeated itself (without repetition), or
 lacks a stand-in or a term of the glossary (with these as required words).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WIDENINGS = 2
 """times the beam is doubled to find candidates with different texts"""
 _NO_REPEAT = 3
-"""tokens in a row that may not come twice after an output went round in circles"""
+"""tokens in a row that may not come twice after an output repeated itself"""
 
 
 class Prepared(NamedTuple):
@@ -59,17 +59,17 @@ class SentenceTranslator:
         self._decode, self._options = decode, options
         self._builder = ConstraintBuilder(self._target, translator.spellings, decode, options)
 
-    def translate(self, given: Sequence[str]) -> list[Sentence]:
-        """One translation for each; a sentence that comes again has the same one, unless it is sampled."""
+    def translate(self, given: Sequence[tuple[int, str]]) -> list[Sentence]:
+        """One translation for each numbered sentence; one that comes again has the same, unless it is sampled."""
         first = self._options.number
         if self._decode.method == "sample":
-            return self._sentences([self._prepare(each, first + i) for i, each in enumerate(given)])
-        once = [self._prepare(each, first) for each in dict.fromkeys(given)]
+            return self._sentences([self._prepare(each, first + number) for number, each in given])
+        once = [self._prepare(each, first) for each in dict.fromkeys(each for _, each in given)]
         known = {each.source: each for each in self._sentences(once)}
-        return [known[each] for each in given]
+        return [known[each] for _, each in given]
 
     def _prepare(self, given: str, number: int) -> Prepared:
-        """Normalise and protect. Terms of the glossary and words of the options go before protected spans."""
+        """Normalise and protect. Terms of the glossary and words of the options take precedence over protected spans."""
         options = self._options
         terms = options.glossary.places_in(given) if options.glossary else []
         if options.plain:
@@ -95,7 +95,7 @@ class SentenceTranslator:
             for place, each in found.items()
         }
         broken = [] if self._options.single_sentence else [place for place, some in whole.items() if not some]
-        in_parts = dict(zip(broken, self._in_parts([prepared[place] for place in broken]), strict=True))
+        parts = dict(zip(broken, self._parts([prepared[place] for place in broken]), strict=True))
         results = []
         for place, each in enumerate(prepared):
             if place not in found:
@@ -103,11 +103,12 @@ class SentenceTranslator:
                 continue
             flags = ["repetition"] * (place in looping)
             candidates = whole[place]
-            if place in in_parts:
-                candidates, flags = [in_parts[place]], [*flags, "parts"]
+            if place in parts:
+                candidates, flags = [_joined(each, parts[place])], [*flags, "parts"]
             elif not candidates:
                 candidates, flags = found[place].candidates, [*flags, "lost"]
-            results.append(self._finished(each, found[place].searched, candidates, flags))
+            sentence = self._finished(each, found[place].searched, candidates, flags)
+            results.append(replace(sentence, search=None, parts=parts[place]) if place in parts else sentence)
         return results
 
     def _inputs(self, prepared: Sequence[Prepared]) -> dict[int, SearchInput]:
@@ -130,7 +131,7 @@ class SentenceTranslator:
         }
 
     def _looping(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
-        """The same searches without repetition, for translations that went round in circles."""
+        """The same searches without repetition, for translations that repeated themselves."""
         if self._decode.no_repeat_ngram or self._decode.method == "sample":
             return {}
         strict = replace(self._decode, no_repeat_ngram=_NO_REPEAT)
@@ -238,58 +239,62 @@ class SentenceTranslator:
             each.given, candidates, flags, normalised=each.normalised, protected=each.masked.text, search=searched
         )
 
-    def _in_parts(self, several: Sequence[Prepared]) -> list[Candidate]:
-        """The sentences as translations of what stands between their protected spans."""
+    def _parts(self, several: Sequence[Prepared]) -> list[list[Sentence]]:
+        """Translations of what stands between the protected spans of each sentence."""
         parts = [
-            self._prepare(part, each.number)
+            [self._prepare(text, each.number) for text in map(str.strip, each.masked.outside()) if _has_words(text)]
             for each in several
-            for between in each.masked.outside()
-            if any(map(str.isalnum, part := between.strip()))
         ]
-        translated = iter(self._sentences(parts) if parts else ())
-        return [self._joined(each, translated) for each in several]
+        flat = [part for some in parts for part in some]
+        translated = iter(self._sentences(flat) if flat else ())
+        return [[next(translated) for _ in some] for some in parts]
 
-    def _joined(self, each: Prepared, parts: Iterator[Sentence]) -> Candidate:
-        """The next translated parts, joined around the protected spans of a sentence."""
-        made: list[Candidate] = []
-        text = ""
-        links: list[Link] = []
-        spans = each.masked.spans
-        for place, between in enumerate(each.masked.outside()):
-            part = between.strip()
-            before = len(between) - len(between.lstrip())
-            text += between[:before]
-            written = part
-            if any(map(str.isalnum, part)):
-                best = next(parts).candidates[0]
-                made.append(best)
-                written = as_a_part(best.text, part)
-                start = before + (spans[place - 1].span[1] if place else 0)
-                links += [
-                    Link(shifted(a.source, start), shifted(a.target, len(text)), a.weight)
-                    for a in best.alignment or []
-                    if a.target[1] <= len(written)
-                ]
-            text += written + between[before + len(part) :]
-            if place < len(spans):
-                end = len(text) + len(spans[place].text)
-                links.append(Link(spans[place].span, (len(text), end), 1.0))
-                text += spans[place].text
-        return Candidate(
-            text=text,
-            written=" ".join(one.written for one in made),
-            tokens=[token for one in made for token in one.tokens],
-            token_ids=[token for one in made for token in one.token_ids],
-            score=sum(one.score for one in made),
-            log_probability=sum(one.log_probability for one in made),
-            token_log_probabilities=[value for one in made for value in one.token_log_probabilities],
-            stop="end",
-            edited=True,
-            alignment=links,
-        )
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
+    """The translated parts, joined around the protected spans of a sentence."""
+    made = [part.candidates[0] for part in parts]
+    left = iter(made)
+    text = ""
+    links: list[Link] = []
+    spans = each.masked.spans
+    for place, between in enumerate(each.masked.outside()):
+        part = between.strip()
+        before = len(between) - len(between.lstrip())
+        text += between[:before]
+        written = part
+        if _has_words(part):
+            best = next(left)
+            written = as_a_part(best.text, part)
+            start = before + (spans[place - 1].span[1] if place else 0)
+            links += [
+                Link(shifted(a.source, start), shifted(a.target, len(text)), a.weight)
+                for a in best.alignment or []
+                if a.target[1] <= len(written)
+            ]
+        text += written + between[before + len(part) :]
+        if place < len(spans):
+            end = len(text) + len(spans[place].text)
+            links.append(Link(spans[place].span, (len(text), end), 1.0))
+            text += spans[place].text
+    return Candidate(
+        text=text,
+        written=" ".join(one.written for one in made),
+        tokens=[token for one in made for token in one.tokens],
+        token_ids=[token for one in made for token in one.token_ids],
+        score=sum(one.score for one in made) / max(len(made), 1),
+        log_probability=sum(one.log_probability for one in made),
+        token_log_probabilities=[value for one in made for value in one.token_log_probabilities],
+        stop="end",
+        edited=True,
+        alignment=links,
+    )
 
 
 def _takes(term: Place, span: ProtectedSpan) -> bool:
-    """Whether a term goes before a protected span: it meets the span and is not a word inside of it."""
+    """Whether a term takes precedence over a protected span: it overlaps the span and is not a word inside of it."""
     is_inside = span.span[0] <= term.span[0] and term.span[1] <= span.span[1]
     return term.span == span.span if is_inside else meet(term.span, span.span)

@@ -22,7 +22,7 @@ from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.pipeline import Translator
 from regard.translate.search import SearchInput, TranslateOptions, search_in_batches
-from regard.translate.translation import Translation
+from regard.translate.translation import Sentence, Translation
 
 _DEFAULT = TranslateOptions()
 STAGES = ("given", "normalised", "protected", "written", "restored")
@@ -57,7 +57,7 @@ class Followed:
         translation = self.translation
         return {
             **{f"text.{name}": translation.stage(name) for name in STAGES},
-            "sentences": [each.stages for each in translation.sentences],
+            "sentences": [each.stages for each in searched_sentences(translation)],
             "sentence": self.sentence,
         }
 
@@ -67,7 +67,7 @@ def follow(
 ) -> Followed:
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
     [translation] = translator.translate([text], decode, options)
-    sentences = translation.sentences
+    sentences = searched_sentences(translation)
     if sentence and not 0 <= sentence < len(sentences):
         raise UsageError(
             f"sentence must be one of the text's: got number {sentence + 1} of {len(sentences)}; choose an earlier one"
@@ -83,6 +83,11 @@ def follow(
         for a in chosen.candidates
     ]
     return Followed(translation, sentence, chosen.search.source, Found(hypotheses, history))
+
+
+def searched_sentences(translation: Translation) -> list[Sentence]:
+    """The sentences of a text as the model read them: parts stand for a sentence that was translated in parts."""
+    return [one for each in translation.sentences for one in each.searched]
 
 
 def find(engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()) -> Found:
@@ -112,7 +117,7 @@ def trace_text(
     """
     manifest, own = translator.manifest, translator.target
     has_encoder = manifest.model.has_encoder
-    source = translator.source_ids(text) if has_encoder else []
+    source = translator.source_ids(text, options.plain) if has_encoder else []
     given = [] if has_encoder else own.encode(known_signs(text, own))
     history: list[StepRecord] = []
     metadata: dict[str, Any] = {}
@@ -129,7 +134,7 @@ def trace_text(
     else:
         output = [*own.beginning, *given, *own.encode(target or "")]
         if manifest.task == "translate":
-            read = translator.normaliser(text)
+            read = text if options.plain else translator.normaliser(text)
             stages = dict(zip(STAGES, (text, read, read, target, target), strict=True))
             whole = {f"text.{name}": stage for name, stage in stages.items()}
             metadata = {**whole, "sentences": [stages], "sentence": 0}

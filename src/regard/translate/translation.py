@@ -41,7 +41,7 @@ FLAGS = {
     "cut": "sentence(s) of more than {longest} tokens, the most the model was trained for, were cut and "
     "translated in parts",
     "copied": "word(s) of more than {longest} tokens were copied, not translated",
-    "repetition": "translation(s) went round in circles and were searched again without repetition",
+    "repetition": "translation(s) repeated themselves and were searched again without repetition",
     "length": "translation(s) were cut at the limit of their length",
     "glossary": "translation(s) lack a word that the glossary asks for",
     "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
@@ -71,7 +71,14 @@ class Sentence:
     start: int = 0
     """offset of the best candidate in the translation"""
     search: SearchInput | None = None
-    """of the best candidate; None where nothing was searched"""
+    """of the best candidate; None where nothing was searched, or only the parts were"""
+    parts: list[Sentence] = field(default_factory=list)
+    """the sentences that were translated instead of this one, around its protected spans"""
+
+    @property
+    def searched(self) -> list[Sentence]:
+        """The sentence, or its parts."""
+        return [one for part in self.parts for one in part.searched] or [self]
 
     @property
     def stages(self) -> dict[str, str]:
@@ -127,7 +134,7 @@ class Translation:
         values = dataclasses.asdict(self)
         del values["between"]
         for sentence in values["sentences"]:
-            del sentence["search"]
+            del sentence["search"], sentence["parts"]
         return values
 
 

@@ -50,6 +50,7 @@ const FIRST = {
 	tour: -1,
 	place: null,
 	focus: "",
+	figure: "model",
 };
 
 /** @param {string} id */
@@ -211,7 +212,7 @@ async function start() {
 	});
 	store.listen(["run"], drawText);
 	store.listen(["run", "step", "token"], drawStrips);
-	store.listen(["run", "step", "view", "attention", "focus"], drawMap);
+	store.listen(["run", "step", "view", "attention", "focus", "figure"], drawMap);
 	store.listen(["view", "run"], () => drawTabs(app));
 	let drawn = "";
 	store.listen(null, () => {

@@ -3,7 +3,7 @@
 /** Names that addresses of earlier versions use. @type {Record<string, string>} */
 const OLD_NAMES = { journey: "overview", lines: "attention-lines", embedding: "embeddings", pieces: "tokens" };
 
-export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
+export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour", "figure"]);
 
 export class Store {
 	/** @param {State} initial */

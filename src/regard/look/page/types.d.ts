@@ -153,6 +153,8 @@ interface State {
 	place: Place | null;
 	/** the part of a panel to bring into sight */
 	focus: string;
+	/** whose norms the map draws: this model's or the paper's */
+	figure: string;
 }
 
 interface Panel {

@@ -7,8 +7,12 @@ import pytest
 from look_fixtures import SENTENCE, make_session, make_subject, tokenizer
 
 from regard.errors import UsageError
+from regard.folder.catalogue import find_model
 from regard.look.document import document
+from regard.look.effects import head_effects, nearest
 from regard.look.session import Run, Session
+from regard.look.view import look_at
+from regard.search.encoder import TextEncoder
 from regard.translate.trace import trace_pair
 
 CROSS = "decoder.layers.1.cross_attention"
@@ -177,3 +181,48 @@ def test_a_change_that_makes_no_sense_is_refused_in_one_sentence(session: Sessio
         assert "\n" not in str(caught.value) and "got" in str(caught.value)
     with pytest.raises(UsageError, match="has none"):
         make_session(make_subject(position="none")).whatif([{"kind": "no-positions"}])
+
+
+@pytest.mark.parametrize("changes", [[], CHANGES["edit-row"]], ids=["original", "changed"])
+def test_the_effect_of_a_head_is_what_its_loss_does_to_the_output(session: Session, changes) -> None:
+    run = session.whatif(changes)
+    tokens = [*run.output, run.subject.config.eos_id]
+    places = range(len(tokens))
+    for attention in (ENCODER, CROSS):
+        effects = head_effects(run, attention)["effects"]
+        for head in range(run.subject.config.num_heads):
+            off = session.whatif([*changes, {"kind": "head-off", "attention": attention, "head": head}])
+            trace = trace_pair(run.subject.network, run.source, run.output, off.plan.edits_at(0))
+            wanted = np.log(trace["probabilities"][places, tokens] / run.trace["probabilities"][places, tokens])
+            np.testing.assert_allclose(effects[head], wanted, atol=1e-4)
+    with pytest.raises(UsageError, match="attention must be one of"):
+        head_effects(run, "decoder.layers.9.cross_attention")
+
+
+def test_a_model_that_only_reads_has_a_vector_and_passages_near_it() -> None:
+    passages = ["Les actions ont baissé.", "Le chat dort sur le toit.", "The cat is asleep on the roof."]
+    run = look_at(find_model("search"), "The cat sleeps on the roof.").session.original
+    query, *others = TextEncoder.open(find_model("search")).vectors(["The cat sleeps on the roof.", *passages])
+    found = nearest(run, [*passages, " "])["passages"]
+    wanted = sorted(zip(passages, others @ query, strict=True), key=lambda each: -each[1])
+    assert [each["text"] for each in found] == [text for text, _ in wanted]
+    # The search's own engine rounds to bytes.
+    np.testing.assert_allclose([each["cosine"] for each in found], [cosine for _, cosine in wanted], atol=0.01)
+    effects = head_effects(run, "encoder.layers.0.self_attention")["effects"]
+    assert all(-0.5 < effect < 0 for [effect] in effects)
+    with pytest.raises(UsageError, match="passages must be 1 to 100"):
+        nearest(run, [" "])
+    with pytest.raises(UsageError, match="attention must be one of encoder"):
+        head_effects(run, "decoder.layers.0.self_attention")
+
+
+def test_another_search_is_the_search_with_those_settings(session: Session) -> None:
+    [change] = [{"kind": "search", "settings": {"method": "sample", "temperature": 1.5, "seed": 7}}]
+    run = session.whatif([change])
+    plain = make_session(session.original.subject, **change["settings"]).original
+    assert run.output == plain.output != session.original.output
+    assert document(session, run.number)["search"]["seed"] == 7
+    with pytest.raises(UsageError, match="temperature"):
+        session.whatif([{"kind": "search", "settings": {"temperature": -1}}])
+    seeds = {make_session(session.original.subject, method="sample").original.decode.seed for _ in range(2)}
+    assert len(seeds) == 2 and None not in seeds, "a sampled text names its seed"

@@ -65,7 +65,10 @@ def describe(run: Run) -> Document:
             "num_parameters": sum(each.numel() for each in subject.network.parameters()),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
+            "task": subject.manifest.task,
+            "mask": subject.manifest.tokenizer.mask,
         },
+        "search": to_dict(run.decode) if config.has_decoder else None,
         "stages": sentences[run.sentence] if sentences else None,
         "sentences": [each["given"] for each in sentences],
         "sentence": run.sentence,
@@ -199,6 +202,11 @@ def places(is_recurrent: bool = False) -> dict[str, Document]:
         path = _ROOT / f"{file}.py"
         found[box] = _place(path, path.read_text(encoding="utf-8"), wanted)
     return found
+
+
+def source_file(name: str) -> str:
+    """The text of a file that `places` names."""
+    return (_ROOT / name.removeprefix("src/regard/")).read_text(encoding="utf-8")
 
 
 def _place(path: Path, text: str, wanted: str) -> Document:

@@ -16,7 +16,7 @@ from regard.decode import StepModel
 from regard.errors import UsageError
 from regard.files import write_file
 from regard.folder.tensors import SCALE, is_table, quantize
-from regard.look.document import Document, describe, document
+from regard.look.document import Document, describe, document, source_file
 from regard.look.figures import FORMATS, figure_bytes
 from regard.look.server import Server, neighbours, pca
 from regard.look.session import PARAMETER, Run, Session
@@ -126,6 +126,9 @@ class Look:
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session with everything it would ask its server for about the runs it begins with."""
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
+    data["sources"] = {
+        each["file"]: source_file(each["file"]) for run in session.unchanged for each in describe(run)["code"].values()
+    }
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
         values = {name: encoded(run.trace[name]) for name in described["tensors"]}

@@ -114,7 +114,7 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
     assert {"overview", "embeddings", "output"} <= set(views)
     has_attention = VARIANTS[variant].get("attention") != "none"
     assert ({"attention-lines", "attention", "heads"} <= set(views)) == has_attention
-    has_positions = VARIANTS[variant].get("position") not in ("rotary", "relative", "none")
+    has_positions = VARIANTS[variant].get("position") != "none"
     assert ("positions" in views) == has_positions
     for view in views if variant in OPENED else ():
         turn_to(page, view)

@@ -28,7 +28,7 @@ def turn_to(page: Page, view: str) -> None:
 
 
 def test_play_step_and_back(show: Show, run: Run) -> None:
-    page = show("overview")
+    page = show("overview", step=0)
     count = page.locator(".step-count")
     last = len(run.output) + 1
     expect(page.locator("#step-back")).to_be_disabled()
@@ -65,7 +65,7 @@ def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
 
 def test_by_keyboard_alone(show: Show, run: Run) -> None:
     """From the address bar to the arithmetic of a number and back, never touching the pointer."""
-    page = show("overview")
+    page = show("overview", step=0, token=0)
 
     def tab_to(selector: str) -> None:
         for _ in range(200):

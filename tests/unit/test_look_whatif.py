@@ -73,7 +73,7 @@ def test_the_translation_follows_every_change(session: Session, changes) -> None
     assert described["text"] == run.translation
 
 
-@pytest.mark.parametrize("position", ["rotary", "learned"])
+@pytest.mark.parametrize("position", ["rotary", "learned", "relative"])
 def test_positions_of_any_kind_can_be_removed(position: str) -> None:
     """Without positions the encoder does not know order: the reversed sentence has the reversed memory."""
     session = make_session(make_subject(position=position))

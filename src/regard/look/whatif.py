@@ -153,7 +153,8 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
 
     def functions(first: int) -> dict[str, Function]:
         if config.position != "rotary":
-            return {"source.position": torch.zeros_like, "target.position": torch.zeros_like}
+            names = "source.position", "target.position", "encoder.position_bias", "decoder.position_bias"
+            return dict.fromkeys(names, torch.zeros_like)
         turned: dict[str, Function] = {}
         for path in attentions(config):
             if path.endswith("self_attention"):

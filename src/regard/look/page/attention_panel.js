@@ -88,7 +88,7 @@ async function squares(app, part) {
 	const notes = Object.entries({
 		scores: "query · key",
 		energies: `a(s, h): ${app.config.attention}`,
-		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
+		scaled: `÷ √${app.doc.tensors[`${part.path}.query`]?.shape[2]}`,
 		position_bias: "a number for each distance",
 		masked: masked?.data.includes(-Infinity) ? "masked cells: −∞" : "nothing masked",
 		weights: "each row sums to 1",
@@ -137,7 +137,9 @@ export const attentionPanel = {
 		await addNormBefore();
 		if (app.has(`${path}.value`)) {
 			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
-			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
+			const isTurned = !isCross && app.config.position === "rotary";
+			const turned = isTurned ? " Query and key are then turned by the angle of their position (see Positions)." : "";
+			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.${turned}`;
 			put("query", "Query, key, value", text, div("bands", ...bands));
 		}
 		const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];

@@ -15,7 +15,7 @@ function isPre(app) {
 const hasFinal = (app, stack) => isPre(app) && app.has(`${stack}.final_norm`);
 
 /** Where the stacks stand: side by side, or one alone in the middle. @param {App} app */
-function columns(app) {
+export function columns(app) {
 	const both = numLayers(app.doc, "encoder") > 0 && numLayers(app.doc, "decoder") > 0;
 	const lift = hasFinal(app, "decoder") || (!both && hasFinal(app, "encoder")) ? 34 : 0;
 	return both ? { encoder: 84, decoder: 226, top: -lift } : { encoder: 155, decoder: 155, top: 92 - lift };
@@ -34,8 +34,11 @@ const STACK = /** @type {const} */ ([
 	["feed_forward", "Feed|Forward", 170, 262],
 ]);
 
+/** Where the memory leaves the encoder. @param {App} app */
+export const memoryHeight = (app) => (hasFinal(app, "encoder") ? frameTop(app, "encoder") - 30 : 244) - 14;
+
 /** @param {App} app @returns {Box[]} */
-function boxesOf(app) {
+export function boxesOf(app) {
 	/** @type {Box[]} */
 	const boxes = [];
 	const parts = subLayers(app.doc);
@@ -79,7 +82,9 @@ function boxesOf(app) {
 		}
 		if (hasFinal(app, stack))
 			add(`${stack}.final`, "Norm", "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
-		if (app.doc.output.length && stack === (app.doc.target ? "decoder" : "encoder")) {
+		if (app.isReader && !hasOutput(app))
+			add("vector", "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
+		if (hasOutput(app) && stack === (app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
 			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
 		}
@@ -87,12 +92,16 @@ function boxesOf(app) {
 	return boxes;
 }
 
+/** Whether the model's vocabulary is asked: a search compares vectors alone. @param {App} app */
+export const hasOutput = (app) => app.doc.output.length > 0 && app.doc.model.task !== "search";
+
 /** The box that the page stands at. @param {App} app */
 function boxInView(app) {
 	const { view, focus, attention } = app.state;
 	const part = parsePath(attention);
 	if (view === "overview") return focus.endsWith(".final_norm") ? focus.replace("_norm", "") : "";
 	if (view === "embeddings") return `${app.inFocus("embedding")}.embedding`;
+	if (view === "vector") return view;
 	if (view === "positions") return `${app.inFocus("position")}.position`;
 	if (view === "output") return focus === "linear" ? "linear" : "softmax";
 	if (!part) return "";
@@ -232,8 +241,8 @@ function arrows(app) {
 	const hasDecoder = numLayers(app.doc, "decoder") > 0;
 	/** @param {string} d */
 	const line = (d) => drawing("path", { class: "wire", d });
-	const memory = (hasFinal(app, "encoder") ? frameTop(app, "encoder") - 30 : 244) - 14;
-	const end = app.doc.output.length ? top + 66 : frameTop(app, "encoder") - 44;
+	const memory = memoryHeight(app);
+	const end = top + 66;
 	if (hasEncoder) parts.push(line(`M${encoder} 520V${hasDecoder ? memory : end}`));
 	if (hasDecoder) parts.push(line(`M${decoder} 520V${top + 66}`));
 	const boxes = boxesOf(app);
@@ -265,8 +274,9 @@ function ends(app) {
 		const read = textOf(doc.target.token_strings.slice(0, state.step + 1));
 		parts.push(caption("end", places.decoder, 534, read.length > 20 ? `…${read.slice(-19)}` : read));
 	}
-	const written = doc.output[state.step];
-	if (written) {
+	const written = doc.output[app.here];
+	if (app.isReader && !hasOutput(app)) parts.push(caption("end", places.encoder, places.top + 58, "one vector for the sentence"));
+	else if (written) {
 		const x = places[doc.target ? "decoder" : "encoder"];
 		const place = { name: "output", index: [state.step] };
 		parts.push(

@@ -1,9 +1,11 @@
 /** The whole computation: tokens, embedding, position, every layer, memory, the decoder, the next token. */
 
-import { layerOutput, numLayers, stackOutput } from "./anatomy.js";
-import { button, element, p, section, span } from "./dom.js";
-import { count, percent, readable, tokenLabels } from "./numbers.js";
-import { band, codeLink, lead, probabilityBars } from "./parts.js";
+import { attentions, layerOutput, numLayers, stackOutput, titleOf } from "./anatomy.js";
+import { collect, linesBetween, sidesInUnit } from "./attention_lines.js";
+import { button, cell, element, p, section, span, tableRow, twin } from "./dom.js";
+import { hasOutput } from "./map.js";
+import { count, isSpecial, percent, readable, textOf, tokenLabels } from "./numbers.js";
+import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
 
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
@@ -26,9 +28,10 @@ function stagesOf(app, stack) {
 		const opens = { view: "attention", attention: `${stack}.layers.${layer}.self_attention` };
 		add(layerOutput(doc, stack, layer), `${stack} layer ${layer + 1}`, stack, text, opens);
 	}
-	if (stack === "encoder") add("memory", "Memory", "memory", "What the decoder reads: one vector for each source token, in context.");
-	else if (stackOutput(doc, stack) === "decoder.final_norm")
-		add("decoder.final_norm", "Final norm", "norm", "The output of the last layer, normalised once more.");
+	if (stackOutput(doc, stack) === `${stack}.final_norm`)
+		add(`${stack}.final_norm`, "Final norm", "norm", "The output of the last layer, normalised once more.");
+	const reader = doc.target ? "What the decoder reads" : "The output of the model";
+	if (stack === "encoder") add("memory", "Memory", "memory", `${reader}: one vector for each source token, in context.`);
 	// Where no position is added, the sum is the embedding itself.
 	return stages.filter((stage) => app.has(stage.tensor) && (app.has(`${side}.position`) || stage.code !== "input"));
 }
@@ -38,8 +41,9 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	const isSource = /^(source|encoder|memory)/.test(tensor);
 	const side = isSource ? app.doc.source : app.doc.target;
 	const rows = tokenLabels(side).slice(0, isSource ? undefined : app.state.step + 1);
-	return section(
-		`stage ${isSource ? "encoder" : "decoder"}`,
+	return element(
+		"section",
+		{ class: `stage ${isSource ? "encoder" : "decoder"}`, id: `part-${tensor}` },
 		element(
 			"h3",
 			{},
@@ -53,6 +57,53 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	);
 }
 
+/** What the model does with this text, in a sentence or two. @param {App} app */
+function plainly(app) {
+	const { source, target, output } = app.doc;
+	const read = source && `reads “${app.doc.stages?.given ?? source.text}” at once`;
+	const written = readable(output[app.state.step]?.token_string ?? "");
+	if (!target) return `The model ${read}, mixes what its words mean, and hands on one vector for each token.`;
+	const rest = `one token at a time. At this step it writes “${written}”.`;
+	if (source) return `The model ${read} and writes “${textOf(output.slice(0, -1).map((each) => each.token_string))}” ${rest}`;
+	return `The model goes on from “${textOf(target.token_strings.slice(1, app.numGiven + 1))}”, ${rest}`;
+}
+
+/** The words that the last attention of the right kind looks at, the mean of its heads. @param {App} app @returns {Promise<HTMLElement[]>} */
+async function whatItLooksAt(app) {
+	const known = attentions(app.doc).filter((part) => app.has(`${part.path}.weights`));
+	const part = known.filter((each) => each.kind === "cross_attention").at(-1) ?? known.at(-1);
+	if (!part) return [];
+	/** @type {any} as the view of lines would show it */
+	const view = Object.create(app, { state: { value: { ...app.state, unit: "words", heads: "layer", attention: part.path } } });
+	const sides = sidesInUnit(view, part);
+	const heads = await collect(view, part, sides);
+	const isCross = part.kind === "cross_attention";
+	if (sides.isWriting && !isCross) Object.assign(sides, { queries: sides.queries.slice(0, sides.focus + 1), keys: sides.keys.slice(0, sides.focus + 1) });
+	const numHeads = app.doc.tensors[`${part.path}.weights`]?.shape[0] ?? 1;
+	/** @type {Map<string, Link>} */
+	const means = new Map();
+	for (const link of heads) {
+		const key = `${link.row}/${link.column}`;
+		const mean = means.get(key) ?? { ...link, head: 0, weight: 0 };
+		mean.weight += link.weight / numHeads;
+		means.set(key, mean);
+	}
+	const lines = [...means.values()].filter((each) => each.weight >= 0.04);
+	const here = sides.queries[sides.focus] ?? "";
+	const what = isCross ? `While it writes “${here}”` : app.doc.target ? `When it has read “${here}”` : `At “${here}”`;
+	const inView = lines.filter((each) => each.row === sides.focus).sort((a, b) => b.weight - a.weight);
+	const most = inView.find((each) => !isSpecial(sides.keys[each.column] ?? "")) ?? inView[0];
+	const title = isCross ? "What it looks at while it writes" : "What it looks at";
+	return [
+		card(
+			[title, button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸")],
+			p("", `${what} the model looks most at “${sides.keys[most?.column ?? -1] ?? ""}”. A thicker line is more attention: the mean of the ${numHeads} heads of ${titleOf(part)}. Choose a word.`),
+			linesBetween(view, sides, lines, false),
+			twin("the lines as a table", ["looks at", "weight"], () => inView.map((each) => tableRow({}, sides.keys[each.column], cell(each.weight)))),
+		),
+	];
+}
+
 /** @type {Panel} */
 export const overviewPanel = {
 	id: "overview",
@@ -64,12 +115,13 @@ export const overviewPanel = {
 		const encoder = doc.source ? stagesOf(app, "encoder") : [];
 		const decoder = doc.target ? stagesOf(app, "decoder") : [];
 		const drawn = await Promise.all([...encoder, ...decoder].map((stage, i) => drawStage(app, stage, i + 1)));
-		const written = doc.output[state.step];
+		const written = hasOutput(app) ? doc.output[app.here] : null;
 		/** @type {HTMLElement[]} */
 		const parts = [
-			lead(
-				`From text to text in ${drawn.length + 1} steps. Each band shows all the numbers that the model has at that step: one row per token, one column per feature, blue below zero and orange above.`,
-			),
+			lead(plainly(app)),
+			...(await whatItLooksAt(app)),
+			element("h2", {}, `In numbers: ${drawn.length + (written || app.isReader ? 1 : 0)} steps`),
+			p("", "Each band shows all the numbers that the model has at that step: one row per token, one column per feature, blue below zero and orange above."),
 		];
 		if (encoder.length)
 			parts.push(element("h2", {}, "Reading", element("small", {}, "all tokens at once")), ...drawn.slice(0, encoder.length));
@@ -83,14 +135,17 @@ export const overviewPanel = {
 			parts.push(
 				section(
 					"stage out",
-					element("h3", {}, span("number", drawn.length + 1), "Linear, softmax, next token", codeLink(app, "probabilities")),
+					element("h3", {}, span("number", drawn.length + 1), app.isReader ? "Linear, softmax" : "Linear, softmax, next token", codeLink(app, "probabilities")),
 					p(
 						"",
-						`The last row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}.`,
+						app.isReader ? `Each row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into the probabilities of standing there.` : `The last row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}.`,
 					),
-					probabilityBars(app, state.step, 6),
+					probabilityBars(app, app.here, 6),
 				),
 			);
+		} else if (app.isReader) {
+			const open = button({ class: "small", onclick: () => app.go({ view: "vector", focus: "" }) }, "open ▸");
+			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), "Mean", open), p("", "The mean of the rows is the vector of the sentence, with which a search compares passages.")));
 		}
 		return parts;
 	},

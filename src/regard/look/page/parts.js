@@ -61,8 +61,24 @@ export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
 	const { file, line } = place;
-	const href = app.data.isLive && `api/code/${box}?run=${app.doc.run}#here`;
-	return element("a", { class: "code-link", href, target: "_blank", title: `computed in ${file}, line ${line}` }, `${file.split("/").pop()}:${line}`);
+	const shown = { class: "code-link", title: `computed in ${file}, line ${line}` };
+	const label = `${file.split("/").pop()}:${line}`;
+	if (app.data.isLive) return element("a", { ...shown, href: `api/code/${box}?run=${app.doc.run}#here`, target: "_blank" }, label);
+	const text = app.data.sourceText(file);
+	return text ? button({ ...shown, onclick: () => openSource(file, text.split("\n"), line) }, label) : element("span", shown, label);
+}
+
+/** A source file over the page, its line marked. @param {string} file @param {string[]} lines @param {number} line */
+function openSource(file, lines, line) {
+	const here = element("mark", {}, lines[line - 1]);
+	const before = lines.slice(0, line - 1).map((each) => `${each}\n`);
+	const close = button({ class: "small", "aria-label": "close", onclick: () => dialog.close() }, "✕");
+	const code = element("pre", { tabindex: 0 }, before.join(""), here, "\n", lines.slice(line).join("\n"));
+	const dialog = element("dialog", { class: "source", "aria-label": file }, element("header", {}, element("code", {}, file), close), code);
+	dialog.addEventListener("close", () => dialog.remove());
+	document.body.append(dialog);
+	dialog.showModal();
+	here.scrollIntoView({ block: "center" });
 }
 
 /** The most probable tokens at a step, the written one marked. @param {App} app @param {number} step @param {number} most */

@@ -66,7 +66,8 @@ type Edit =
 	| { kind: "no-mask" }
 	| { kind: "replace-word"; index: number; text: string }
 	| { kind: "force-next"; step: number; text: string }
-	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] };
+	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] }
+	| { kind: "search"; settings: { method?: string; beam?: number; temperature?: number; seed?: number } };
 
 /** The text of a sentence at each stage of the pipeline. */
 interface Stages {
@@ -85,7 +86,9 @@ interface Doc {
 	version: number;
 	run: number;
 	title: string;
-	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number };
+	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null };
+	/** how the output was searched; null for a model that does not write */
+	search?: { method: string; beam: number; temperature: number; top_k: number; top_p: number; seed: number | null } | null;
 	/** of the sentence in view; null for a model that does not translate */
 	stages?: Stages | null;
 	/** the sentences of the text, as given */

@@ -19,6 +19,7 @@ from web_fixtures import serving
 
 import regard
 from regard.config import DecodeConfig
+from regard.look.effects import nearest
 from regard.look.session import Run
 from regard.look.view import Look
 
@@ -138,6 +139,26 @@ def test_a_decoder_only_model(serve: Serve) -> None:
     page.fill("#change-text", "Marie")
     page.click("#do-replace-word")
     expect(page.locator("#sentence .from")).to_have_text(PROMPT.replace("Jane", "Marie"))
+
+
+def test_a_model_that_only_reads(serve: Serve) -> None:
+    look = regard.load("search").look("The cat sleeps on the roof.")
+    run = look.session.original
+    page = serve(look)
+    assert page.locator("#play, #tab-output, #map [id^='box-decoder']").count() == 0
+    expect(page.locator("#sentence")).to_have_text("The cat sleeps on the roof.")
+    for view in views_of(page):
+        turn_to(page, view)
+        assert "next token" not in page.locator("body").inner_text()
+        assert page.locator("#do-no-mask, #do-force-next").count() == 0
+    turn_to(page, "vector")
+    page.fill("#passages", "Prices have risen.\nLe chat dort sur le toit.")
+    with page.expect_response("**/api/nearest"):
+        page.click("#do-nearest")
+    rows = page.locator("#nearest tbody tr")
+    expect(rows.first).to_contain_text("Le chat dort")
+    cosines = [each["cosine"] for each in nearest(run, ["Prices have risen.", "Le chat dort sur le toit."])["passages"]]
+    assert [each.value for each in shown_in(page.locator("#nearest"), "[data-value]")] == cosines
 
 
 def alignment(run: Run) -> np.ndarray:

@@ -13,7 +13,7 @@ const HEADS = { one: "this head", layer: "all heads", all: "all layers" };
 const UNITS = { tokens: "tokens", words: "words" };
 
 /** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part @returns {LineSides} */
-export function sidesInUnit(app, part) {
+function sidesInUnit(app, part) {
 	const { doc, state } = app;
 	const { rows, columns } = sidesOf(doc, part);
 	const isWords = state.unit === "words";
@@ -44,7 +44,7 @@ function wanted(app, part) {
 }
 
 /** @param {App} app @param {SubLayer} part @param {LineSides} sides @returns {Promise<Link[]>} every line, weak ones too */
-export async function collect(app, part, sides) {
+async function collect(app, part, sides) {
 	/** @type {Link[]} */
 	const lines = [];
 	for (const each of wanted(app, part)) {

@@ -1,6 +1,6 @@
 /** What comes out: probabilities over the whole vocabulary, the beam as a tree, a word the reader types. */
 
-import { button, caption, cell, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
+import { button, caption, cell, choice, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
 import { hasOutput } from "./map.js";
 import { count, percent, readable, show, textOf, tokenLabels } from "./numbers.js";
 import { card, codeLink, lead, probabilityBars, trouble } from "./parts.js";
@@ -42,7 +42,10 @@ function typedWord(app) {
 function beamTree(app) {
 	const { steps, output, search } = app.doc;
 	const most = Math.max(0, ...steps.map((step) => step.beams.length));
-	if (steps.length < 2 || most < 2 || search?.method === "sample") return beamSlider(app).length ? card("Beam search", ...beamSlider(app)) : null;
+	if (steps.length < 2 || most < 2 || search?.method === "sample") {
+		const choose = beamSlider(app);
+		return choose && card("Beam search", choose);
+	}
 	const final = output.map((each) => each.token);
 	const column = 96;
 	const row = 40;
@@ -100,7 +103,7 @@ function beamTree(app) {
 			`Each step keeps the ${most} best unfinished hypotheses; the number is the sum of log-probabilities. The coloured path became the result.`,
 		),
 		scroll,
-		...beamSlider(app),
+		beamSlider(app),
 		twin("the tree as a table", ["tokens so far", "extends", "hypothesis", "sum of logs"], () =>
 			steps.flatMap((step, s) =>
 				step.beams.map((beam, rank) =>
@@ -147,11 +150,8 @@ function blanks(app) {
 	const { source, model, output } = app.doc;
 	const places = range(output.length).filter((i) => model.mask && source?.token_strings[i] === model.mask);
 	if (!places.length) return null;
-	const buttons = places.map((place, i) => {
-		const filled = output[place];
-		return button({ id: `blank-${place}`, "aria-pressed": place === app.state.token ? "true" : "false", onclick: () => app.go({ token: place }) }, `blank ${i + 1}: ${filled ? `${readable(filled.token_string)} ${percent(filled.probability)}` : ""}`);
-	});
-	return element("div", { class: "choices", role: "group", "aria-label": "blanks" }, ...buttons);
+	const filled = places.map((i) => /** @type {Choice} */ ([i, `${readable(output[i]?.token_string ?? "")} ${percent(output[i]?.probability ?? 0)}`]));
+	return choice("blanks filled", filled, String(app.here), (value) => app.go({ token: Number(value) }));
 }
 
 /** @type {Panel} */

@@ -1,11 +1,15 @@
 /** The whole computation: tokens, embedding, position, every layer, memory, the decoder, the next token. */
 
-import { attentions, layerOutput, numLayers, stackOutput, titleOf } from "./anatomy.js";
-import { collect, linesBetween, sidesInUnit } from "./attention_lines.js";
+import { layerOutput, numLayers, stackOutput, titleOf } from "./anatomy.js";
+import { linesBetween } from "./attention_lines.js";
+import { alignment } from "./compare.js";
 import { button, cell, element, p, section, span, tableRow, twin } from "./dom.js";
 import { hasOutput } from "./map.js";
 import { count, isSpecial, percent, readable, textOf, tokenLabels } from "./numbers.js";
 import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
+
+/** weights below are not drawn */
+const LEAST = 0.04;
 
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
@@ -68,38 +72,27 @@ function plainly(app) {
 	return `The model goes on from “${textOf(target.token_strings.slice(1, app.numGiven + 1))}”, ${rest}`;
 }
 
-/** The words that the last attention of the right kind looks at, the mean of its heads. @param {App} app @returns {Promise<HTMLElement[]>} */
+/** What the model attends to at the word in view, as lines. @param {App} app @returns {Promise<HTMLElement[]>} */
 async function whatItLooksAt(app) {
-	const known = attentions(app.doc).filter((part) => app.has(`${part.path}.weights`));
-	const part = known.filter((each) => each.kind === "cross_attention").at(-1) ?? known.at(-1);
-	if (!part) return [];
-	/** @type {any} as the view of lines would show it */
-	const view = Object.create(app, { state: { value: { ...app.state, unit: "words", heads: "layer", attention: part.path } } });
-	const sides = sidesInUnit(view, part);
-	const heads = await collect(view, part, sides);
+	const found = await alignment(app, app.doc);
+	if (!found) return [];
+	const { mean, spans, part, numHeads } = found;
+	const focus = spans.findIndex(([first = 0, last = 0]) => first <= app.here && app.here <= last);
 	const isCross = part.kind === "cross_attention";
-	if (sides.isWriting && !isCross) Object.assign(sides, { queries: sides.queries.slice(0, sides.focus + 1), keys: sides.keys.slice(0, sides.focus + 1) });
-	const numHeads = app.doc.tensors[`${part.path}.weights`]?.shape[0] ?? 1;
-	/** @type {Map<string, Link>} */
-	const means = new Map();
-	for (const link of heads) {
-		const key = `${link.row}/${link.column}`;
-		const mean = means.get(key) ?? { ...link, head: 0, weight: 0 };
-		mean.weight += link.weight / numHeads;
-		means.set(key, mean);
-	}
-	const lines = [...means.values()].filter((each) => each.weight >= 0.04);
-	const here = sides.queries[sides.focus] ?? "";
-	const what = isCross ? `While it writes “${here}”` : app.doc.target ? `When it has read “${here}”` : `At “${here}”`;
-	const inView = lines.filter((each) => each.row === sides.focus).sort((a, b) => b.weight - a.weight);
-	const most = inView.find((each) => !isSpecial(sides.keys[each.column] ?? "")) ?? inView[0];
-	const title = isCross ? "What it looks at while it writes" : "What it looks at";
+	const isWriting = app.doc.target !== null;
+	// A text that goes on reads itself: what is not yet written is not drawn.
+	const [queries, keys] = isWriting && !isCross ? [found.rows.slice(0, focus + 1), found.columns.slice(0, focus + 1)] : [found.rows, found.columns];
+	const lines = queries.flatMap((_, row) => (isWriting && row > focus ? [] : keys.map((_, column) => ({ row, column, weight: mean[row]?.[column] ?? 0, head: 0, path: part.path }))));
+	const sides = { rowSpans: spans, columnSpans: [], queries, keys, focus, isWriting, areWritten: true };
+	const here = lines.filter((each) => each.row === focus).sort((a, b) => b.weight - a.weight);
+	const most = here.find((each) => !isSpecial(keys[each.column] ?? ""));
+	const every = button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸");
 	return [
 		card(
-			[title, button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸")],
-			p("", `${what} the model looks most at “${sides.keys[most?.column ?? -1] ?? ""}”. A thicker line is more attention: the mean of the ${numHeads} heads of ${titleOf(part)}. Choose a word.`),
-			linesBetween(view, sides, lines, false),
-			twin("the lines as a table", ["looks at", "weight"], () => inView.map((each) => tableRow({}, sides.keys[each.column], cell(each.weight)))),
+			["What it looks at", every],
+			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at “${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of the ${numHeads} heads of ${titleOf(part)}. Choose a word.`),
+			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
+			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
 		),
 	];
 }

@@ -1,9 +1,9 @@
 /** Small parts that several panels share. */
 
 import { sideOf, sidesOf, squareName } from "./anatomy.js";
-import { bar, button, element, marks, p, section, span } from "./dom.js";
+import { bar, button, cell, element, marks, p, section, span } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { percent, readable, tokenLabels } from "./numbers.js";
+import { percent, readable, show, tokenLabels } from "./numbers.js";
 import { extent } from "./tensor.js";
 
 /** A traced array with one row a position and one column a feature. @param {App} app @param {string} name @param {Partial<MatrixOptions> & {head?: number}} [extra] */
@@ -81,15 +81,27 @@ function openSource(file, lines, line) {
 	here.scrollIntoView({ block: "center" });
 }
 
+/** The most probable tokens of a step, and the written one. @param {Written | undefined} written @param {number} most @returns {Candidate[]} */
+export function listed(written, most) {
+	const top = (written?.top ?? []).slice(0, most);
+	return !written || top.some((each) => each.token === written.token) ? top : [...top, written];
+}
+
+/** A share as a bar and a number. @param {number} share @param {number} value @param {string} [text] */
+export function barCells(share, value, text = show(value, 3)) {
+	return [element("td", { class: "bar-cell", "aria-hidden": "true" }, bar(Math.abs(share), value < 0 ? "negative" : "")), cell(value, null, text)];
+}
+
+/** A change with its sign. @param {number} value */
+export const signed = (value) => `${value > 0 ? "+" : ""}${show(value, 3)}`;
+
 /** The most probable tokens at a step, the written one marked. @param {App} app @param {number} step @param {number} most */
 export function probabilityBars(app, step, most) {
 	const written = app.doc.output[step];
-	const top = (written?.top ?? []).slice(0, most);
-	if (written && !top.some((each) => each.token === written.token)) top.push(written);
 	return element(
 		"ol",
 		{ class: "bars" },
-		...top.map((each) => {
+		...listed(written, most).map((each) => {
 			const place = { name: "probabilities", index: [step, each.token] };
 			const shown = marks(each.probability, place);
 			return element(

@@ -1,9 +1,9 @@
 /** What an encoder-only model is for: one vector for the whole sentence, and the passages whose vectors are near it. */
 
-import { bar, button, cell, div, element, p, table, tableRow } from "./dom.js";
+import { button, div, element, p, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { show, tokenLabels } from "./numbers.js";
-import { band, card, codeLink, lead, trouble } from "./parts.js";
+import { tokenLabels } from "./numbers.js";
+import { band, barCells, card, codeLink, lead, trouble } from "./parts.js";
 import { range, total } from "./tensor.js";
 
 const EXAMPLES = ["A cat is asleep on the roof.", "Le chat dort sur le toit.", "The dog barks in the garden.", "Les prix ont augmenté en septembre."];
@@ -22,11 +22,6 @@ export function cosine(left, right) {
 	return dot(left, right) / Math.sqrt(dot(left, left) * dot(right, right) || 1);
 }
 
-/** A share as a bar and a number. @param {number} value */
-function barCells(value) {
-	return [element("td", { class: "bar-cell", "aria-hidden": "true" }, bar(Math.abs(value), value < 0 ? "negative" : "")), cell(value, null, show(value, 3))];
-}
-
 /** @param {App} app */
 function nearestPassages(app) {
 	const answer = element("div", { id: "nearest", "aria-live": "polite" });
@@ -34,7 +29,7 @@ function nearestPassages(app) {
 	const ask = async () => {
 		try {
 			const found = await app.data.nearest(app.state.run, input.value);
-			const rows = found.map(({ text, cosine: near }) => tableRow({}, text, ...barCells(near)));
+			const rows = found.map(({ text, cosine: near }) => tableRow({}, text, ...barCells(near, near)));
 			answer.replaceChildren(table(["passage", "", "cosine"], rows, "near"));
 		} catch (error) {
 			answer.replaceChildren(trouble(error));
@@ -59,7 +54,9 @@ export const readingPanel = {
 	async draw(app) {
 		const memory = await app.tensor("memory");
 		const vector = sentenceVector(memory);
-		const rows = tokenLabels(app.doc.source).map((label, i) => tableRow({ class: i === app.state.token ? "here" : "" }, label, ...barCells(cosine(memory.row(i), vector))));
+		/** @param {ArrayLike<number>} row */
+		const near = (row) => barCells(cosine(row, vector), cosine(row, vector));
+		const rows = tokenLabels(app.doc.source).map((label, i) => tableRow({ class: i === app.state.token ? "here" : "" }, label, ...near(memory.row(i))));
 		return [
 			lead("The model reads the sentence and gives each token a vector in context. Their mean, scaled to length 1, is the vector of the sentence. Sentences that mean the same have vectors that point the same way."),
 			card(

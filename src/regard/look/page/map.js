@@ -252,7 +252,7 @@ function arrows(app) {
 	// Around each sub-layer runs what it is added to.
 	const pre = isPre(app);
 	for (const box of boxes) {
-		if (box.tint !== "attention" && box.tint !== "feed") continue;
+		if ((box.tint !== "attention" && box.tint !== "feed") || !boxes.some((each) => each.id === box.id.replace(".", ".norm."))) continue;
 		const side = box.id.startsWith("encoder") ? -1 : 1;
 		const [edge, out] = [box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
 		const below = box.y + box.height + (pre ? 26 : 9);
@@ -266,7 +266,7 @@ function ends(app) {
 	const { doc, state } = app;
 	const places = columns(app);
 	const parts = [];
-	if (doc.source) {
+	if (doc.source && !(doc.target && places.encoder === places.decoder)) {
 		const { text } = doc.source;
 		parts.push(caption("end", places.encoder, 534, text.length > 20 ? `${text.slice(0, 19)}…` : text));
 	}

@@ -64,7 +64,8 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 /** What the model does with this text, in a sentence or two. @param {App} app */
 function plainly(app) {
 	const { source, target, output } = app.doc;
-	const read = source && `reads “${app.doc.stages?.given ?? source.text}” at once`;
+	const order = ["lstm", "gru", "rnn"].includes(app.config.architecture) ? "token by token" : "at once";
+	const read = source && `reads “${app.doc.stages?.given ?? source.text}” ${order}`;
 	const written = readable(output[app.state.step]?.token_string ?? "");
 	if (!target) return `The model ${read}, mixes what its words mean, and hands on one vector for each token.`;
 	const rest = `one token at a time. At this step it writes “${written}”.`;
@@ -90,7 +91,7 @@ async function whatItLooksAt(app) {
 	return [
 		card(
 			["What it looks at", every],
-			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at “${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of the ${numHeads} heads of ${titleOf(part)}. Choose a word.`),
+			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at “${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of ${numHeads === 1 ? "the one head" : `the ${numHeads} heads`} of ${titleOf(part)}. Choose a word.`),
 			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
 			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
 		),

@@ -123,7 +123,6 @@ def test_in_a_notebook_it_shows_itself(windows: Windows, look: regard.look.view.
     frame.locator("#start-tour").click()
     frame.locator("#tour-on").click()
     expect(frame.locator("#tour .number")).to_contain_text("2 / ")
-    expect(frame.locator("#panel")).to_have_attribute("data-view", "embeddings")
     frame.locator("#panel .code-link").first.click()
     source = Path(regard.__file__).parent / "model" / "embedding.py"
     expect(frame.locator("dialog code")).to_have_text("src/regard/model/embedding.py")

@@ -91,6 +91,8 @@ def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run
         assert values(page, "after") == written(after) != written(run)
         if kind in ("no-positions", "replace-word", "force-next"):
             assert after.translation != run.translation
+        [moved] = shown_in(page.locator("#panel"), "#log-probability-change")
+        assert moved.value == pytest.approx(np.log(written(after)).sum() - np.log(written(run)).sum(), abs=1e-5)
         expect(page.locator("#banner")).to_contain_text(run.translation)
         for title, each in (("original", run), ("what if", after)):
             figure = page.locator(f"figure[data-title='{title}']")
@@ -172,7 +174,6 @@ def test_heads_are_ranked_and_the_strongest_go_first(show: Show, look: Look, run
     order = sorted(effects, key=lambda each: -abs(effects[each]))
     shown = shown_in(page.locator("#ranking"), "td[data-value]")
     assert [each.value for each in shown] == pytest.approx([effects[each] for each in order])
-    expect(page.locator("#ranking input:checked")).to_have_count(1)
     expect(page.locator("#ranking input").first).to_be_checked()
     page.locator("#ranking input").nth(1).check()
     with page.expect_response("**/api/whatif") as answered:
@@ -180,14 +181,6 @@ def test_heads_are_ranked_and_the_strongest_go_first(show: Show, look: Look, run
     after = look.session.run(answered.value.json()["run"])
     assert [(each["attention"], each["head"]) for each in after.plan.changes] == order[:2]
     expect(page.locator("#text-after")).to_have_text(after.translation)
-    go_back(page, run)
-    # Most heads change no word: what they do change is said.
-    page.select_option("#off-attention", order[-1][0])
-    page.select_option("#off-head", str(order[-1][1]))
-    with page.expect_response("**/api/whatif"):
-        page.click("#do-head-off")
-    change = page.locator("#log-probability-change")
-    assert float(change.get_attribute("data-value") or "") == pytest.approx(effects[order[-1]], abs=1e-4)
     go_back(page, run)
 
 
@@ -198,15 +191,11 @@ def test_another_beam_and_a_temperature(show: Show, look: Look, run: Run) -> Non
     drawn = np.exp((logits - logits.max()) / 0.5)
     shares = [each.value for each in shown_in(page.locator("#temperature-bars"), "[data-value]")]
     assert shares == pytest.approx(np.sort(drawn / drawn.sum())[::-1][: len(shares)].tolist(), rel=1e-4)
-    for button, text in (("#do-sample", "drawn with temperature 0.5, seed 1"), ("#do-beam", "a beam of 2")):
-        if button == "#do-beam":
-            page.locator("#beam").fill("2")
-        with page.expect_response("**/api/whatif") as answered:
-            page.click(button)
-        after = look.session.run(answered.value.json()["run"])
-        expect(page.locator("#banner")).to_contain_text(text)
-        expect(page.locator("#sentence .to")).to_have_text(after.translation)
-    assert len(after.plan.changes) == 1 and after.decode.beam == 2
+    page.locator("#beam").fill("2")
+    with page.expect_response("**/api/whatif") as answered:
+        page.click("#do-beam")
+    expect(page.locator("#banner")).to_contain_text("a beam of 2")
+    assert look.session.run(answered.value.json()["run"]).decode.beam == 2
     go_back(page, run)
 
 

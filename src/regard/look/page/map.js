@@ -82,7 +82,7 @@ export function boxesOf(app) {
 		}
 		if (hasFinal(app, stack))
 			add(`${stack}.final`, "Norm", "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
-		if (app.isReader && !hasOutput(app))
+		if (app.isReader && !hasOutput(app) && stack === "encoder")
 			add("vector", "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
 		if (hasOutput(app) && stack === (app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
@@ -157,7 +157,7 @@ function miniature(app, boxes) {
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
 		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
-			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : (names[box.tint] ?? "");
+			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? "mean" : (names[box.tint] ?? "");
 			const before = inOrder[i - 1];
 			const mini = button(
 				{

@@ -114,7 +114,7 @@ export const positionsPanel = {
 				: "Distance between the vectors of two positions.";
 		return [
 			lead(
-				"Attention alone ignores order: shuffled tokens would get the same weights. So every position has a vector of its own, which is added to the embedding of the token there.",
+				"Attention alone ignores order: shuffled tokens would get the same weights. So every position has a vector of its own, which is added to the embedding of the token there. Positions count from 0, as in the paper's formula.",
 			),
 			card(
 				["What is added", codeLink(app, "position")],

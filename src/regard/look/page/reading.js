@@ -35,7 +35,7 @@ function nearestPassages(app) {
 			answer.replaceChildren(trouble(error));
 		}
 	};
-	ask();
+	if (app.data.isLive) ask();
 	return card(
 		["Nearest passages", codeLink(app, "memory")],
 		p("", "The model reads each passage, and the cosine of the angle between the two vectors says how alike they are. Write your own, one a line."),

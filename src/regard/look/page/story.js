@@ -106,25 +106,20 @@ export const STORY = [
 	{
 		title: "Positions",
 		code: "position",
-		fits: (app) => app.config.position === "rotary" || app.config.position === "relative",
+		fits: (app) => app.has(`${side(app)}.position`) || ["rotary", "relative"].includes(app.config.position),
 		view: () => ({ view: "positions" }),
-		tell: async (app) => [
-			"Attention treats all tokens at once and would not notice if they were shuffled. ",
-			app.config.position === "rotary"
-				? "This model turns each query and key by an angle that grows with the position, so that their dot product depends on the distance between them. The clocks below show the angles."
-				: "This model adds a learned number to each score, one for each distance between query and key. The lines below show these numbers.",
-		],
-	},
-	{
-		title: "Positions are added",
-		code: "position",
-		fits: (app) => app.has(`${side(app)}.position`),
-		view: () => ({ view: "positions" }),
-		tell: async (app) => [
-			"Attention treats all tokens at once and would not notice if they were shuffled. So each position adds its own vector to the embedding there. Position 1 adds ",
-			await traced(app, `${side(app)}.position`, [1, 0]),
-			` to feature 0${app.config.position === "sinusoidal" ? ": the sine of 1" : ""}. Click any cell; the table below shows why simpler schemes fall short.`,
-		],
+		tell: async (app) => {
+			const kind = app.config.position;
+			const why = "Attention treats all tokens at once and would not notice if they were shuffled. ";
+			if (kind === "rotary") return [why, "So this model turns each query and key by an angle that grows with the position: their product then depends on the distance between them. The band below shows the angles."];
+			if (kind === "relative") return [why, "So this model adds to each score a learned number, one for each distance between query and key: these are below."];
+			return [
+				why,
+				"So each position adds its own vector to the embedding there. Position 1 adds ",
+				await traced(app, `${side(app)}.position`, [1, 0]),
+				` to feature 0${kind === "sinusoidal" ? ": the sine of 1" : ""}. Click any cell; the table below shows why simpler schemes fall short.`,
+			];
+		},
 	},
 	{
 		title: "Query, key and value",

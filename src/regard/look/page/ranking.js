@@ -5,7 +5,7 @@ import { button, div, element, p, table, tableRow } from "./dom.js";
 import { barCells, card, signed, trouble } from "./parts.js";
 import { total } from "./tensor.js";
 
-/** The heads of the run in view, ranked while the server computes one attention after another; the strongest is chosen. @param {App} app @param {(edits: Edit[]) => void} add @returns {HTMLElement} */
+/** The heads of the run in view, ranked while the server computes one attention after another; the strongest is chosen. @param {App} app @param {(edits: Edit[], status: HTMLElement) => void} add @returns {HTMLElement} */
 export function ranking(app, add) {
 	const { run } = app.state;
 	/** @type {{effect: number, box: HTMLInputElement, edit: Edit, name: string}[]} */
@@ -19,7 +19,7 @@ export function ranking(app, add) {
 		off.disabled = length === 0;
 		off.textContent = length > 1 ? `turn ${length} heads off` : "turn this head off";
 	};
-	off.addEventListener("click", () => add(chosen()));
+	off.addEventListener("click", () => add(chosen(), state));
 	const draw = () => {
 		found.sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
 		const most = Math.abs(found[0]?.effect ?? 1) || 1;
@@ -32,8 +32,6 @@ export function ranking(app, add) {
 		for (const [i, part] of parts.entries()) {
 			state.textContent = `computing … ${i + 1} of ${parts.length}`;
 			const effects = await app.data.effects(run, part.path);
-			// The reader may have gone elsewhere meanwhile.
-			if (i && !rows.isConnected) return;
 			effects.forEach((each, head) => {
 				const name = `${titleOf(part)}, head ${head + 1}`;
 				const box = element("input", { type: "checkbox", "aria-label": name, onchange: tell });

@@ -54,6 +54,7 @@ export class Store {
 
 	/** Be where the address says. */
 	readAddress() {
+		this.where = "";
 		this.set(this.read(location.hash));
 		this.where = this.whereabouts();
 	}

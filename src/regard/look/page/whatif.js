@@ -150,6 +150,18 @@ async function comparison(app, before) {
 	return nodes;
 }
 
+/** The ranking of the run in view, which keeps what the reader has chosen. @type {{run: number, card: HTMLElement | string}} */
+let kept = { run: -1, card: "" };
+
+/** @param {App} app */
+function rankingOf(app) {
+	const { run } = app.state;
+	/** @param {Edit[]} more @param {HTMLElement} status */
+	const add = (more, status) => apply(app, [...(app.doc.changes?.edits ?? []), ...more], status);
+	if (kept.run !== run) kept = { run, card: app.has(`${attentions(app.doc)[0]?.path}.context`) ? ranking(app, add) : "" };
+	return kept.card;
+}
+
 /** @type {Panel} */
 export const whatIfPanel = {
 	id: "what-if",
@@ -161,8 +173,6 @@ export const whatIfPanel = {
 		const edits = app.doc.changes?.edits ?? [];
 		/** @param {Edit} edit */
 		const add = (edit) => apply(app, [...edits, edit], status);
-		/** @param {Edit[]} more */
-		const addAll = (more) => apply(app, [...edits, ...more], status);
 		const before = originalOf(app);
 		const about = lead(
 			`Change something inside the model. ${app.isReader ? "The encoder runs" : "The model and its search run"} again with your change, and every panel then shows the changed run.`,
@@ -171,7 +181,7 @@ export const whatIfPanel = {
 		return [
 			about,
 			...(edits.length ? [result(app, before, edits, status)] : []),
-			app.has(`${attentions(app.doc)[0]?.path}.context`) ? ranking(app, addAll) : "",
+			rankingOf(app),
 			section("card", workshop(app, add), status),
 			(await rowEditor(app, add)) ?? "",
 			...(edits.length ? await comparison(app, before) : []),

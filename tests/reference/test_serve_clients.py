@@ -44,7 +44,7 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
     client = LibreTranslateAPI(server.url, api_key=KEY)
     assert client.translate(TEXT, "fr", "en") == model.translate(TEXT)
     assert client.detect(TEXT)[0]["language"] == "fr"
-    assert {each["code"] for each in client.languages()} == {"en", "fr"}
+    assert {each["code"] for each in LibreTranslateAPI(server.url).languages()} == {"en", "fr"}
     with pytest.raises(urllib.error.HTTPError, match="403"):
         LibreTranslateAPI(server.url, api_key="x" * 20).translate(TEXT, "fr", "en")
 
@@ -120,9 +120,15 @@ def test_mastodon(server: Running) -> None:
 
 
 def test_weblate(server: Running, model: regard.Model) -> None:
-    """weblate/machinery/libretranslate.py: a form with a text, its key among the fields."""
-    form = f"api_key={KEY}&q=Le+chat+dort.&source=fr&target=en"
-    answer = server.form("/translate", form)
-    assert answer.json["translatedText"] == model.translate("Le chat dort.")
-    languages = server.get(f"/languages?api_key={KEY}")
+    """weblate/machinery/libretranslate.py: languages without the key, then texts in JSON; older ones send a form."""
+    languages = server.get("/languages")
     assert [each["code"] for each in languages.json] == ["en", "fr"]
+    texts = ["Le chat dort.", "Il fait beau."]
+    asked = {"api_key": KEY, "q": texts, "source": "fr-FR", "target": "en-US"}
+    headers = {"User-Agent": "Weblate/5.17", "Accept": "application/json"}
+    answer = server.post("/translate", asked, **headers).json
+    assert answer == {"translatedText": model.translate(texts)}
+    refused = server.post("/translate", {**asked, "api_key": ""}, **headers)
+    assert refused.status == 403 and "API key" in refused.json["error"]
+    form = f"api_key={KEY}&q=Le+chat+dort.&source=fr&target=en"
+    assert server.form("/translate", form).json["translatedText"] == model.translate(texts[0])

@@ -143,7 +143,9 @@ def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> No
         assert result.exit_code == 0 and result.stdout == f"{french}\n"
         assert_one_warning(result.stderr, "in en, so it is translated into fr: say --to en")
     as_french = load("fr-en").translate(ENGLISH)
-    assert run("translate", "--to", "en", ENGLISH).stdout == f"{as_french}\n"
+    for flags in (("--to", "en"), ("-t", "en-US"), ("-f", "fr_FR")):
+        assert run("translate", *flags, ENGLISH).stdout == f"{as_french}\n"
+    assert run("translate", "-f", "auto", "-t", "fr_CA", ENGLISH).stdout == f"{french}\n"
     assert run("translate", "--model", "fr-en", ENGLISH).stdout == f"{as_french}\n"
     assert run("translate", stdin=ENGLISH.encode()).stdout == f"{french}\n"
 

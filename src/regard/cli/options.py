@@ -20,10 +20,11 @@ File = Path | None
 Files = list[Path] | None
 Texts = list[str] | None
 OUT = ("--output", "-o")
+FROM = ("--from", "-f")
 
 ModelName = Annotated[Text, option("A model's name or folder.", "NAME", "--model", "-m")]
-From = Annotated[Text, option("Source language, such as fr.", "CODE", "--from")]
-To = Annotated[Text, option("Target language, such as en.", "CODE", "--to")]
+From = Annotated[Text, option("Source language, such as fr.", "CODE", *FROM)]
+To = Annotated[Text, option("Target language, such as en.", "CODE", "--to", "-t")]
 Beam = Annotated[int | None, option("Hypotheses kept at each step.", None, "--beam", "-b")]
 Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
 Plain = Annotated[bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def translate(
     texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
     model: opt.ModelName = None,
-    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")] = None,
+    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", *opt.FROM)] = None,
     target: opt.To = None,
     inputs: Annotated[opt.Files, opt.option("Translate these files line by line.", "FILE", "--input", "-i")] = None,
     output: Annotated[opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", *opt.OUT)] = None,

@@ -19,7 +19,7 @@ from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.folder.checkpoint import WEIGHTS
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import expected_tensors
-from regard.text.language import language_of_all, rank
+from regard.text.language import known_language, language_of_all, rank
 
 BUNDLED = Path(__file__).parents[1] / "assets"
 # Minimum probability of a language, and minimum characters, to refuse a text that no model translates.
@@ -104,8 +104,15 @@ def shown(folder: Path) -> str:
     return folder.name if folder.resolve().parent == BUNDLED.resolve() else str(folder)
 
 
+def installed_language(code: str | None) -> str | None:
+    """A language as the installed models name it: en_US is en, unless a model says more."""
+    known = [each for info in _models_for("translate") for each in info.languages]
+    return code and (known_language(code, known) or code)
+
+
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that a model translates (into the target, if given)."""
+    target = installed_language(target)
     directions = [info.languages for info in _models_for("translate")]
     known = [source for source, writes in directions if target in (None, "", writes)]
     scores = dict(rank(" ".join(texts)))
@@ -156,7 +163,7 @@ def find_model(
     manifest = read_manifest(folder)
     for side, wanted in (("source", source_language), ("target", target_language)):
         got = getattr(manifest, f"{side}_language")
-        if wanted and got and wanted != got:
+        if wanted and got and not known_language(wanted, [got]):
             raise UsageError(f"the {side} language of {folder.name} is {got}: got {wanted}; name another model")
     return folder
 
@@ -165,10 +172,10 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates between these languages; None is any language."""
     if not source and not target:
         source, target = DEFAULT_LANGUAGES
-    source, target = (code and code.lower() for code in (source, target))
+    source, target = map(installed_language, (source, target))
     models = _models_for("translate")
     for info in models:
-        reads, writes = (code.lower() for code in info.languages)
+        reads, writes = info.languages
         if source in (None, "", reads) and target in (None, "", writes):
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"

@@ -24,7 +24,7 @@ from regard.serve import settings as limits
 from regard.serve.answers import translate
 from regard.serve.guard import RequestGuard
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.models import Models, ServedModel, language_name
+from regard.serve.models import AUTO, Models, ServedModel, language_name
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
@@ -96,7 +96,7 @@ class App:
         await self._router(scope, receive, send)
 
     def _route_of(self, path: str) -> tuple[str, bool]:
-        """A path's route and whether it needs a key."""
+        """A path's route and whether its use is limited, by keys and by a rate."""
         scope = {"type": "http", "path": path, "method": "GET", "root_path": ""}
         route = next((each.path for each in self.routes if each.matches(scope)[0] != Match.NONE), "none")
         return route, route != "/health" and route not in PAGE
@@ -154,8 +154,8 @@ class App:
         text = text_of(fields, "text")
         check_length([text], "text", self._settings.characters)
         alternatives = integer(fields, "alternatives", 0, 0, limits.MAX_ALTERNATIVES)
-        source, target = text_of(fields, "source"), text_of(fields, "target")
-        found = self.models.detect(text) if source == "auto" else None
+        source, target = self.models.direction(fields)
+        found = self.models.detect(text) if source == AUTO else None
         code = source if found is None else found.language
         answer = Translation(text, text, [text], [])
         if served := self.models.translator(code, target):
@@ -172,7 +172,7 @@ class App:
         if "model" in fields:
             served: ServedModel | None = self.models.find(text_of(fields, "model"))
         else:
-            served = self.models.translator(text_of(fields, "source"), text_of(fields, "target"))
+            served = self.models.translator(*self.models.direction(fields))
         if served is None:
             raise BadField("target", "the target must be another language than the source")
         if find_spec("torch") is None:

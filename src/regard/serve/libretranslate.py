@@ -11,12 +11,11 @@ from starlette.responses import Response
 
 from regard.documents import SUFFIXES
 from regard.serve.answers import translate, translate_file
-from regard.serve.models import Detected, Models, ServedModel, language_name
+from regard.serve.models import AUTO, Detected, Models, ServedModel, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, Settings
 from regard.text import language
 
-AUTO = "auto"
 _MAX_DETECTED = 5
 _MIN_PROBABILITY = 0.01
 """languages that /detect lists, and the probability below which it lists none"""
@@ -39,7 +38,7 @@ class LibreTranslate:
         kind = text_of(fields, "format", "text")
         if kind not in ("text", "html"):
             raise BadField("format", f"Invalid request: {kind} format is not supported")
-        source, target = self._languages(fields)
+        source, target = self._models.direction(fields)
         is_auto = source == AUTO
         found = {text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in texts}
         codes = dict.fromkeys(each.language for each in found.values())
@@ -93,7 +92,7 @@ class LibreTranslate:
         suffix = f".{ending.lower()}"
         if suffix not in SUFFIXES:
             raise BadField("file", f"Invalid request: file format not supported, only {' '.join(SUFFIXES)}")
-        source, target = self._languages(fields)
+        source, target = self._models.direction(fields)
         if source == AUTO:
             source = self._models.detect(data[:4000].decode("utf-8", "ignore")).language
         if served := self._models.translator(source, target):
@@ -125,18 +124,6 @@ class LibreTranslate:
             if count > most:
                 raise BadField("q", f"Invalid request: request ({count}) exceeds {what} limit ({most})")
         return texts, isinstance(given, list)
-
-    def _languages(self, fields: Fields) -> tuple[str, str]:
-        """The source, which may be auto, and the target, as our models name them."""
-        codes = []
-        for name in ("source", "target"):
-            code = text_of(fields, name).strip()
-            is_auto = name == "source" and code.lower() == AUTO
-            known = AUTO if is_auto else self._models.match(code)
-            if known is None:
-                raise BadField(name, f"{code[:20]} is not supported, only {', '.join(self._models.languages)}")
-            codes.append(known)
-        return codes[0], codes[1]
 
 
 async def _answers(served: ServedModel | None, texts: list[str], kind: str, alternatives: int) -> Answers:

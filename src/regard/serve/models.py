@@ -15,12 +15,13 @@ from regard.folder.catalogue import available, find, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.serve.monitoring import Metrics
-from regard.serve.request import BadField, RequestError
+from regard.serve.request import BadField, Fields, RequestError, text_of
 from regard.serve.worker import Worker
 from regard.text import language
 from regard.translate.pipeline import Translator
 
 TASKS = ("translate", "chat", "write")
+AUTO = "auto"
 
 _ENOUGH_LETTERS, _SURE = 40, 0.8
 """letters and probability from which a text is believed to be in a language that no model here knows"""
@@ -71,11 +72,17 @@ class Models:
                 self.pairs.setdefault(each.languages, each)
         self.languages = sorted({code for pair in self.pairs for code in pair})
 
-    def match(self, code: str) -> str | None:
-        """The language of a code in any spelling: FR, fr_FR and fr-CA are fr, unless there is a nearer one."""
-        wanted = code.replace("_", "-").lower()
-        by_code = {each.lower(): each for each in self.languages}
-        return by_code.get(wanted) or by_code.get(wanted.partition("-")[0])
+    def direction(self, fields: Fields) -> tuple[str, str]:
+        """A request's source, which may be auto, and its target, as the models name them."""
+        codes = []
+        for name in ("source", "target"):
+            code = text_of(fields, name).strip()
+            is_auto = name == "source" and code.lower() == AUTO
+            known = AUTO if is_auto else language.known_language(code, self.languages)
+            if known is None:
+                raise BadField(name, f"{code[:20]} is not supported, only {', '.join(self.languages)}")
+            codes.append(known)
+        return codes[0], codes[1]
 
     def detect(self, text: str) -> Detected:
         """The language of a text.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,16 @@ def language_of_all(texts: Sequence[str], either: tuple[str, str]) -> str:
 def main_language(code: str) -> str:
     """A language code without country or script."""
     return code.lower().split("-")[0].split("_")[0]
+
+
+def known_language(code: str, known: Iterable[str]) -> str | None:
+    """The one of the known languages that a code in any spelling names.
+
+    >>> known_language("en_US", ["en", "pt", "pt-BR"]), known_language("PT_br", ["en", "pt", "pt-BR"])
+    ('en', 'pt-BR')
+    """
+    spelt = {each.replace("_", "-").lower(): each for each in known}
+    return spelt.get(code.strip().replace("_", "-").lower()) or spelt.get(main_language(code.strip()))
 
 
 @functools.cache

@@ -39,7 +39,7 @@ Engine = Annotated[str, option("auto, onnxruntime or torch.", "NAME")]
 Device = Annotated[str, option("auto, cpu or cuda.", "NAME")]
 Threads = Annotated[int | None, option("CPU threads.")]
 RecipeData = Annotated[Path, option("Where the recipe's files are.", "FOLDER", "--data")]
-ConvertPickle = Annotated[bool, Option("--convert-pickle", help="Read pytorch_model.bin too, in a separate process.")]
+ConvertPickle = Annotated[bool, Option("--convert-pickle", help="Read the tensors of pytorch_model.bin too.")]
 BeamSettings = Annotated[Texts, search_setting("length_penalty=1")]
 SamplingSettings = Annotated[Texts, search_setting("top_k=40")]
 

@@ -45,9 +45,9 @@ def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
     return [made[name](parent / name) for name in names]
 
 
-def load(folders: Sequence[Path], queue: int = 64) -> tuple[Models, Metrics]:
+def load(folders: Sequence[Path], queue: int = 64, pivot: str = "") -> tuple[Models, Metrics]:
     metrics = Metrics()
-    models, _ = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1)
+    models, _ = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1, pivot=pivot)
     return models, metrics
 
 
@@ -130,10 +130,10 @@ def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, di
 
 
 @contextmanager
-def running(folders: Sequence[Path], **changes: Any) -> Iterator[Running]:
-    """The server in a thread, until the block ends."""
+def running(folders: Sequence[Path], pivot: str = "", **changes: Any) -> Iterator[Running]:
+    """The server in a thread, until the block ends; without folders it serves every installed model."""
     settings = Settings(**{"port": 0, **changes})
-    models, metrics = load(folders, settings.queue)
+    models, metrics = load(folders, settings.queue, pivot)
     stream = io.StringIO()
     log = Log(stream)
     app = App(models, settings, metrics, log)

@@ -19,12 +19,9 @@ from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.folder.checkpoint import WEIGHTS
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import expected_tensors
-from regard.text.language import known_language, language_of_all, rank
+from regard.text.language import guess, known_language, language_of_all
 
 BUNDLED = Path(__file__).parents[1] / "assets"
-# Minimum probability of a language, and minimum characters, to refuse a text that no model translates.
-_SURE, _ENOUGH = 0.7, 25
-
 DEFAULT_LANGUAGES = ("fr", "en")  # direction of the default translation model
 
 
@@ -115,17 +112,13 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     target = installed_language(target)
     directions = [info.languages for info in _models_for("translate")]
     known = [source for source, writes in directions if target in (None, "", writes)]
-    scores = dict(rank(" ".join(texts)))
-    best = max(scores, key=lambda language: scores[language], default="")
-    if best in known:
-        return best
-    if not known or scores.get(best, 0) > _SURE and sum(map(len, texts)) >= _ENOUGH:
-        find_by_languages(best or None, target)  # says which there are
-    chosen = max(known, key=lambda language: scores.get(language, 0))
-    if any(map(str.isalpha, "".join(texts))):
-        told = f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}"
-        warnings.warn(told, RegardWarning, stacklevel=2)
-    return chosen
+    found = guess(" ".join(texts), known)
+    if found.language not in known:
+        find_by_languages(found.language or None, target)  # says which there are
+    if not found.is_sure:
+        told = f"the language of the text is not sure: it is read as {found.language}"
+        warnings.warn(f"{told}; say so with --from {found.language}", RegardWarning, stacklevel=2)
+    return found.language
 
 
 def direction_of(texts: Sequence[str]) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from regard.serve import settings as limits
 from regard.serve.answers import translate
 from regard.serve.guard import RequestGuard
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.models import AUTO, Models, ServedModel, language_name
+from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
@@ -136,9 +136,8 @@ class App:
 
     async def _page_state(self, request: Request) -> Response:
         tasks = {name: each.manifest.task for name, each in self.models.all.items()}
-        pairs = self.models.pairs.items()
         state = {
-            "pairs": [{"source": ends[0], "target": ends[1], "model": served.name} for ends, served in pairs],
+            "pairs": [{"source": source, "target": target} for source, target in self.models.pairs],
             "languages": {code: language_name(code) for code in self.models.languages},
             "chat": [name for name, task in tasks.items() if task == "chat"],
             "write": [name for name, task in tasks.items() if task == "write"],
@@ -155,13 +154,13 @@ class App:
         check_length([text], "text", self._settings.characters)
         alternatives = integer(fields, "alternatives", 0, 0, limits.MAX_ALTERNATIVES)
         source, target = self.models.direction(fields)
-        found = self.models.detect(text) if source == AUTO else None
+        found = self.models.detect(text, target) if source == AUTO else None
         code = source if found is None else found.language
         answer = Translation(text, text, [text], [])
-        if served := self.models.translator(code, target):
-            [answer] = await translate(served, [text], alternatives, alignment=True)
+        if translators := self.models.translators(code, target):
+            [answer] = await translate(translators, [text], alternatives, alignment=True)
         sentences = [_page_sentence(each, answer) for each in answer.sentences]
-        about = {"source": code, "probability": found and found.probability}
+        about = {"source": code, "probability": found and found.probability, "sure": not found or found.is_sure}
         return json_response({**about, "text": answer.text, "sentences": sentences})
 
     async def _open_look(self, request: Request) -> Response:
@@ -170,10 +169,10 @@ class App:
         text = text_of(fields, "text").strip()
         check_length([text], "text", self._settings.characters)
         if "model" in fields:
-            served: ServedModel | None = self.models.find(text_of(fields, "model"))
+            translators: Translators = (self.models.find(text_of(fields, "model")),)
         else:
-            served = self.models.translator(*self.models.direction(fields))
-        if served is None:
+            translators = self.models.translators(*self.models.direction(fields))
+        if not translators:
             raise BadField("target", "the target must be another language than the source")
         if find_spec("torch") is None:
             raise RequestError(501, f"looking into a model needs torch: {how_to_install('torch')}")
@@ -181,9 +180,10 @@ class App:
 
         async with self._one_at_a_time:
             # The page sends one sentence.
+            first = translators[0]
             options = TranslateOptions(split=False)
             look = await asyncio.to_thread(
-                lambda: look_at(served.folder, text, engine=served.reopen(), options=options)
+                lambda: look_at(first.folder, text, engine=first.reopen(), options=options)
             )
         name = secrets.token_urlsafe(16)
         self._looks[name] = look

@@ -7,7 +7,7 @@ import importlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.errors import UsageError
 from regard.text.normalise import normalise_text
@@ -25,6 +25,8 @@ _MIN_LETTERS_RANKED = 20
 _MIN_LETTERS_SURE, _SURE_OF_FEW = 8, 0.98
 _TIMES_LIKELIER = 20
 """ratio of probabilities above which a short text is in one of two languages and not in the other"""
+_MIN_CHARACTERS_FOREIGN, _SURE_FOREIGN = 25, 0.7
+"""characters and probability from which a text is in a language that nobody asked about"""
 _MAX_SHARE_QUOTED = 0.1
 """share of a text that may be in another language, such as a name or a quotation"""
 
@@ -76,6 +78,28 @@ def rank(text: str) -> list[tuple[str, float]]:
         return []
     # The detector, too, has hardly met capitals.
     return _predict(letters.lower() if letters.isupper() else letters, _NUM_RANKED)
+
+
+class Guess(NamedTuple):
+    language: str
+    probability: float
+    is_sure: bool = True
+
+
+def guess(text: str, sources: Sequence[str], target: str | None = None) -> Guess:
+    """The language to read a text in that is to be translated from one of the sources.
+
+    It is the target or a foreign language where that is sure, and empty where there is no source.
+    """
+    scores = dict(rank(text))
+    best = max(scores, key=lambda code: scores[code], default="")
+    named = {main_language(code): code for code in (*([target] if target else ()), *sources)}
+    if best in named:
+        return Guess(named[best], scores[best])
+    if not sources or scores.get(best, 0) > _SURE_FOREIGN and len(text) >= _MIN_CHARACTERS_FOREIGN:
+        return Guess(best, scores.get(best, 0.0))
+    chosen = max(sources, key=lambda code: scores.get(main_language(code), 0.0))
+    return Guess(chosen, scores.get(main_language(chosen), 0.0), not any(map(str.isalpha, text)))
 
 
 def has_enough(text: str) -> bool:

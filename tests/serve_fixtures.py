@@ -1,4 +1,4 @@
-"""A server with random models on a free port of this machine: one translates each way, one chats, one writes."""
+"""A server with random models on a free port of this machine: two translate, one chats, one writes, one searches."""
 
 import http.client
 import io
@@ -22,7 +22,7 @@ from regard.serve.server import HttpServer, address_of, bind
 from regard.serve.settings import Settings
 
 KEY = "a-key-of-twenty-three-c"
-NAMES = ("fr-en", "en-fr", "chat", "story")
+NAMES = ("fr-en", "en-fr", "chat", "story", "search")
 
 
 def make_story_folder(folder: Path) -> Path:
@@ -33,6 +33,12 @@ def make_story_folder(folder: Path) -> Path:
     return make_random_folder(folder, shape, seed=5, **about)
 
 
+def make_search_folder(folder: Path) -> Path:
+    """An encoder alone."""
+    shape = dict(architecture="encoder-only", num_encoder_layers=2, d_model=22, d_ff=31, num_heads=2, norm="rms")
+    return make_random_folder(folder, shape, seed=5, task="search", longest=67)
+
+
 def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
     made = {
         "fr-en": lambda folder: make_model_folder(folder),
@@ -41,6 +47,7 @@ def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
             folder, task="chat", decode=DecodeConfig(method="sample", max_length=7)
         ),
         "story": make_story_folder,
+        "search": make_search_folder,
     }
     return [made[name](parent / name) for name in names]
 

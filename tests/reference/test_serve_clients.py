@@ -5,12 +5,14 @@ import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import openai
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serve_fixtures import KEY, Running, make_folders, running
+from serve_fixtures import KEY, NAMES, Running, make_folders, running
 
 import regard
+from regard.search.encoder import TextEncoder
 
 TEXT = "Bonjour, comment allez-vous ? Je vais bien."
 
@@ -53,7 +55,7 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
 
 
 def test_openai_models(client: openai.OpenAI) -> None:
-    assert {each.id for each in client.models.list()} == {"fr-en", "en-fr", "chat", "story"}
+    assert {each.id for each in client.models.list()} == set(NAMES)
     assert client.models.retrieve("chat").object == "model"
 
 
@@ -81,6 +83,22 @@ def test_openai_completions(client: openai.OpenAI) -> None:
     assert len(whole.choices) == 2 and whole.usage and whole.usage.completion_tokens == 18
     stream = client.completions.create(model="story", prompt="Jane visits", max_tokens=9, seed=3, stream=True)
     assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
+
+
+def test_openai_embeddings(client: openai.OpenAI, folders: list[Path]) -> None:
+    """Its client asks for base64 and gives numbers; both are the vectors that search compares."""
+    texts = ["Le chat dort.", "Il fait beau.", "Le chat dort."]
+    found = client.embeddings.create(model="search", input=texts)
+    vectors = np.array([each.embedding for each in found.data])
+    assert np.array_equal(vectors.astype(np.float32), TextEncoder.open(folders[-1], threads=1).vectors(texts))
+    plain = client.embeddings.create(model="search", input=texts[0], encoding_format="float")
+    assert plain.data[0].embedding == vectors[0].tolist() and plain.usage.prompt_tokens > 0
+    for wrong in ({"model": "fr-en"}, {"input": "a " * 999}, {"dimensions": 3}, {"input": [1, 2]}):
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.embeddings.create(**{"model": "search", "input": "a", **wrong})
+        assert refused.value.param == next(iter(wrong))
+    with pytest.raises(openai.BadRequestError):
+        client.completions.create(model="search", prompt="a")
 
 
 def test_openai_errors(server: Running, client: openai.OpenAI) -> None:

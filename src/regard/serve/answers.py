@@ -10,13 +10,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from regard.config import DecodeConfig
 from regard.documents import translate_document
 from regard.generate.chat import Judge, ReplyCandidate, reply_candidates, search_plan, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
+from regard.search.encoder import TextEncoder
 from regard.serve.models import ServedModel, Translators
+from regard.serve.request import BadField
 from regard.serve.worker import ModelJob, TextStream
 from regard.translate.pipeline import Translator
 from regard.translate.search import TranslateOptions
@@ -53,6 +57,16 @@ class ReplyTask:
     def run(self, translator: Translator, items: Sequence[tuple[Prompt, int]]) -> list[list[ReplyCandidate]]:
         prompts, numbers = zip(*items, strict=True)
         return reply_candidates(translator, prompts, self.decode, numbers, self.num_top)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedTask:
+    """Items are texts, results are their vectors."""
+
+    encoder: TextEncoder
+
+    def run(self, translator: Translator, items: Sequence[str]) -> list[np.ndarray]:
+        return list(self.encoder.vectors(items))
 
 
 class TextsJob:
@@ -105,6 +119,17 @@ async def translate(
     between = [sentence.candidates[0].text for each in found for sentence in each.sentences]
     further = iter(await translate(tuple(rest), between, num_alternatives, alignment=alignment))
     return [by_way_of(each, [next(further) for _ in each.sentences]) for each in found]
+
+
+async def embed(served: ServedModel, encoder: TextEncoder, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
+    """A vector of length 1 for each text, and the number of their tokens."""
+    lengths = await asyncio.to_thread(lambda: [encoder.count(text) for text in texts])
+    if max(lengths) > encoder.longest:
+        message = f"a text must have at most {encoder.longest} tokens: got {max(lengths)}; embed it in parts"
+        raise BadField("input", message, code="context_length_exceeded")
+    job = ModelJob(EmbedTask(encoder), texts, lengths)
+    served.worker.submit(job)
+    return [each async for each in _results(job)], sum(lengths)
 
 
 async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]) -> Chunks:

@@ -78,6 +78,7 @@ class App:
             ("GET", "/v1/models/{name}", openai.model),
             ("POST", "/v1/chat/completions", openai.chat),
             ("POST", "/v1/completions", openai.completions),
+            ("POST", "/v1/embeddings", openai.embeddings),
             ("GET", "/health", self._health),
             ("GET", "/metrics", self._show_metrics),
             ("GET", "/spec", self._spec),

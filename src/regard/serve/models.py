@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from regard.decode import StepModel
 from regard.engine import EngineKind, open_engine
@@ -13,6 +14,7 @@ from regard.errors import ModelError, RegardError, UsageError
 from regard.folder.catalogue import available, find, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
+from regard.search.encoder import TextEncoder
 from regard.serve.monitoring import Metrics
 from regard.serve.request import BadField, Fields, RequestError, text_of
 from regard.serve.worker import QuietTranslator, Worker
@@ -20,7 +22,9 @@ from regard.text import language
 from regard.text.language import Guess
 from regard.translate.pipeline import Translator
 
-TASKS = ("translate", "chat", "write")
+WRITING = ("translate", "chat", "write")
+"""tasks of models that answer with a text"""
+TASKS = (*WRITING, "search")
 AUTO = "auto"
 
 _LANGUAGES = (resources.files("regard.serve") / "languages.txt").read_text(encoding="utf-8")
@@ -44,6 +48,8 @@ class ServedModel:
     worker: Worker
     reopen: Callable[[], StepModel]
     """opens the same engine again, for another thread"""
+    encoder: TextEncoder | None = None
+    """of a model for search"""
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -145,8 +151,11 @@ def load_models(
                 raise ModelError(
                     f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
                 )
-            reopen = functools.partial(open_engine, folder, engine, device=device, threads=threads)
-            translator = QuietTranslator(reopen(), manifest, *open_tokenizers(folder, manifest.tokenizer))
+            opening: dict[str, Any] = {"kind": engine, "device": device, "threads": threads}
+            reopen = functools.partial(open_engine, folder, **opening)
+            encoder = TextEncoder.open(folder, **opening) if manifest.task == "search" else None
+            opened: Any = encoder.encoder if encoder else reopen()
+            translator = QuietTranslator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
             if manifest.task == "translate":
                 # Warm the engine up before anyone waits.
                 translator.translate(["1"], manifest.decode)
@@ -156,7 +165,7 @@ def load_models(
             left_out[name] = str(error)
         else:
             worker = Worker(name, translator, queue, metrics)
-            served.append(ServedModel(name, folder, translator, worker, reopen))
+            served.append(ServedModel(name, folder, translator, worker, reopen, encoder))
     if not served:
         reasons = "; ".join(left_out.values()) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")

@@ -227,6 +227,19 @@ def test_write_and_stop(page: Page, serving: Running, monkeypatch: pytest.Monkey
     look_through(page, "#look-story")
 
 
+def test_a_story_ends_with_a_sentence(window: Window) -> None:
+    with running([BUNDLED / "story"]) as writing:
+        page = opened(window, writing.url)
+        page.click("#tab-write")
+        page.fill("#prompt", "The old house")
+        page.locator("#length").fill("32")
+        page.locator("#temperature").fill("0")
+        page.click("#go")
+        expect(page.locator("#go")).to_be_visible()
+        text = page.locator("#story span").inner_text()
+        assert len(text.split()) > 10 and text.endswith((".", "!", "?", '"', "”")), text
+
+
 def look_through(page: Page, door: str) -> str:
     """Open `look` in a window of its own; the sentence that it shows."""
     with page.expect_popup(timeout=60_000) as popup:

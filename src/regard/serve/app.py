@@ -183,9 +183,7 @@ class App:
             # The page sends one sentence.
             first = translators[0]
             options = TranslateOptions(split=False)
-            look = await asyncio.to_thread(
-                lambda: look_at(first.folder, text, engine=first.reopen(), options=options)
-            )
+            look = await asyncio.to_thread(lambda: look_at(first.folder, text, engine=first.reopen(), options=options))
         name = secrets.token_urlsafe(16)
         self._looks[name] = look
         while len(self._looks) > _MAX_LOOKS:

@@ -57,7 +57,6 @@ def test_the_containerfile_copies_what_is_there_and_runs_as_nobody_special() -> 
         assert own and own <= settings()
     copied = [rest.split() for instruction, rest in found["base"] if instruction == "COPY"]
     assert all((ROOT / source).exists() for *sources, _ in copied for source in sources)
-    # What the wheel is built of is among them.
     wanted = {"pyproject.toml", "README.md", "LICENSE", "src/regard", "recipes", "requirements.txt", "constraints.txt"}
     assert {source for *sources, _ in copied for source in sources} == wanted
 
@@ -83,7 +82,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     assert service["ExecStart"] == "/opt/regard/bin/regard serve" and service["DynamicUser"] == "yes"
     assert {each.split("=")[0] for each in service["Environment"].split()} <= settings()
     if shutil.which("systemd-analyze"):
-        # The verifier wants the program to be there; it names what it does not know without failing.
+        # It wants the program to be there, and names what it does not know without failing.
         text = (FOLDER / "regard.service").read_text().replace("/opt/regard/bin/regard", sys.executable)
         (tmp_path / "regard.service").write_text(text)
         command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "regard.service")]

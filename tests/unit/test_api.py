@@ -74,7 +74,6 @@ def test_details(model: Model) -> None:
 
 
 def test_no_alternative_differs_in_white_space_alone() -> None:
-    """The bundled model writes "No." and " No."."""
     found = load("fr-en").translate("Non.", n_best=11, beam=11, details=True).alternatives
     assert len({" ".join(text.split()) for text in found}) == len(found) > 5
 

@@ -55,7 +55,6 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
 
 
 def test_what_the_command_warns_about_is_no_warning_here(server: Running) -> None:
-    """It would be a line of the log that quotes the text."""
     assert translate(server, q="a" * 9000)["translatedText"] == "a" * 9000
 
 

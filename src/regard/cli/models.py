@@ -34,8 +34,8 @@ def models(
     """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
 
     MODEL to get is opus-mt:en-de, or any other pair of the Helsinki-NLP translators, or hf:owner/name or
-    hf:owner/name@revision, or https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS. An interrupted transfer is continued; a model is there whole, with the
-    right checksums, or not at all.
+    hf:owner/name@revision, or https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS. An
+    interrupted transfer is continued; a model is there whole, with the right checksums, or not at all.
     """
     match words or []:
         case []:

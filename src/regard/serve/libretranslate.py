@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.documents import SUFFIXES, segment_texts
-from regard.serve.answers import translate, translate_file
+from regard.serve.answers import document_threads, translate, translate_file
 from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, Settings
@@ -98,7 +98,8 @@ class LibreTranslate:
         source, target = self._models.direction(fields)
         shown: dict[str, Any] = {}
         if source == AUTO:
-            texts = await asyncio.to_thread(segment_texts, data, suffix, encoding)
+            loop = asyncio.get_running_loop()
+            texts = await loop.run_in_executor(document_threads, segment_texts, data, suffix, encoding)
             found = self._models.detect(" ".join(texts), target)
             source, shown["detectedLanguage"] = found.language, _confidence(found)
         if translators := self._models.translators(source, target):

@@ -300,7 +300,7 @@ def import_model(
 
     prompt: text put before every input, such as T5's "translate English to German: ".
     The options are source_language="", target_language="", and convert_pickle=False: read weights from
-    pytorch_model.bin too, in a separate process.
+    pytorch_model.bin too; nothing of that pickle is run.
     """
     from regard.exchange.huggingface import ImportOptions
 

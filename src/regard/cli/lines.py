@@ -78,17 +78,17 @@ def check_output(path: Path, force: bool) -> None:
         raise UsageError(f"--output must be a new file: {path} is there already; name another, or add --force")
 
 
-def arriving_lines(path: Path) -> Iterator[list[Line]]:
+def arriving_lines(path: Path, encoding: str | None = None) -> Iterator[list[Line]]:
     """The lines of a file, or of stdin for `-`, in blocks as they arrive."""
     if path != STDIN:
         with open_bytes(path) as file:
-            yield from arriving(file, str(path))
+            yield from arriving(file, str(path), encoding)
         return
     if sys.stdin is None:
         raise UsageError("standard input must be open: it is closed; give texts or files")
     if sys.stdin.isatty():
         print("reading lines as you type them; Ctrl-D ends.", file=sys.stderr, flush=True)
-    yield from arriving(sys.stdin.buffer, "standard input")
+    yield from arriving(sys.stdin.buffer, "standard input", encoding)
 
 
 class Bars:

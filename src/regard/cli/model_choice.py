@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.api import Model, load
 from regard.errors import RegardWarning
-from regard.folder.catalogue import DEFAULT_LANGUAGES, available, direction_of, source_language_of
+from regard.folder.catalogue import DEFAULT_LANGUAGES, available, direction_of, installed_language, source_language_of
 from regard.text import language
 from regard.translate.translation import Translation
 
@@ -19,6 +19,7 @@ _MIN_PROBABILITY, _MIN_RATIO = 0.5, 20
 
 class ModelChoice:
     def __init__(self, model: str | None, source: str | None, target: str | None, **opening: Any) -> None:
+        source, target = map(installed_language, (source, target))
         self._model, self._source, self._target, self._opening = model, source, target, opening
         self._is_decided, self._is_checked = bool(model or source or target), source is not None
         self._seen = ""

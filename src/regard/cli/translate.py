@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def translate(
     texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
     model: opt.ModelName = None,
-    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")] = None,
+    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", *opt.FROM)] = None,
     target: opt.To = None,
     inputs: Annotated[opt.Files, opt.option("Translate these files line by line.", "FILE", "--input", "-i")] = None,
     output: Annotated[opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", *opt.OUT)] = None,
@@ -76,7 +76,7 @@ def translate(
             choice.check(given, loaded)
         else:
             for path in inputs or [STDIN]:
-                for answer, end in _translated_lines(path, choice, options):
+                for answer, end in _translated_lines(path, choice, options, encoding):
                     writer.write("".join(f"{on_one_line(line)}{end}" for line in _shown(answer, count, as_json)))
 
 
@@ -88,13 +88,15 @@ def _shown(answer: Translation, count: int, as_json: bool) -> list[str]:
     return best + best[-1:] * (count - len(best))
 
 
-def _translated_lines(path: Path, choice: ModelChoice, options: dict[str, Any]) -> Iterator[tuple[Translation, str]]:
+def _translated_lines(
+    path: Path, choice: ModelChoice, options: dict[str, Any], encoding: str | None
+) -> Iterator[tuple[Translation, str]]:
     """Translations of lines as they arrive, each with its line's own end."""
     from regard.cli import lines as cli_lines
 
     of_file = "" if path == cli_lines.STDIN else f" of {path}"
     num_lines = 0
-    for lines in cli_lines.arriving_lines(path):
+    for lines in cli_lines.arriving_lines(path, encoding):
         sources = [line.text for line in lines]
 
         def where(place: int, first: int = num_lines + 1) -> str:

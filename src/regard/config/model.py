@@ -18,6 +18,7 @@ NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
 
+BASE = 10000.0  # of the wavelengths of positions, section 3.5
 RECURRENT = ("rnn", "gru", "lstm")  # architectures that read and write word by word
 RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}  # objectives on running text: architecture
 _OF_TRANSFORMERS = {

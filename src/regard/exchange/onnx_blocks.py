@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from regard.config.model import BASE
 from regard.exchange.onnx_graph import Graph, filled, linear
-from regard.model.position import BASE
 
 Rotation = tuple[str, str]  # the names of cosine and sine
 

@@ -27,8 +27,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-
-BASE = 10000.0
+from regard.config.model import BASE
 
 
 class Rotation(NamedTuple):

@@ -1,4 +1,4 @@
-"""OpenAI's interface: chat completions and completions, whole or as a stream.
+"""OpenAI's interface: chat completions and completions, whole or as a stream, and embeddings.
 
 A chat model answers the conversation; a language model continues the last message or the prompt; a translator
 translates it, sentence by sentence when it is streamed. A chat reply is chosen whole before its first token is sent.
@@ -16,10 +16,10 @@ from starlette.responses import Response, StreamingResponse
 
 from regard.generate.prompts import Prompt, chat_prompt, text_prompt
 from regard.generate.stream import TextChunk
-from regard.serve.answers import Chunks, TextOptions, reply, translate_in_order, write
+from regard.serve.answers import Chunks, TextOptions, embed, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
-from regard.serve.openai_fields import ResponseFormat, model_of, options_of, prompts_of, turns_of
+from regard.serve.openai_fields import ResponseFormat, model_of, options_of, texts_of, turns_of, vector_format
 from regard.serve.request import BadField, RequestError, flag, integer, json_bytes, json_response, parse_object
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
@@ -59,7 +59,7 @@ class OpenAI:
     async def completions(self, request: Request) -> Response:
         fields = parse_object(await request.body())
         model = model_of(self._models, fields)
-        prompts = prompts_of(fields, self._settings.characters)
+        prompts = texts_of({"prompt": "", **fields}, "prompt", self._settings.characters)
         echo = flag(fields, "echo")
         options = options_of(model, fields, is_chat=False)
         form = ResponseFormat(model.name, fields, is_chat=False)
@@ -68,6 +68,17 @@ class OpenAI:
             raise BadField("best_of", "best_of must be n, and there may be fewer texts")
         asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
         return await self._answer(asked, count, form)
+
+    async def embeddings(self, request: Request) -> Response:
+        fields = parse_object(await request.body())
+        model = model_of(self._models, fields, ("search",))
+        texts = texts_of(fields, "input", self._settings.characters)
+        assert model.encoder is not None
+        written = vector_format(fields, model.encoder.width)
+        vectors, num_tokens = await embed(model, model.encoder, texts)
+        listed = [{"object": "embedding", "index": i, "embedding": written(each)} for i, each in enumerate(vectors)]
+        usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
+        return json_response({"object": "list", "data": listed, "model": model.name, "usage": usage})
 
     async def _answer(self, asked: Sequence[TextRequest], count: int, form: ResponseFormat) -> Response:
         num_read = sum(each.prompt.num_tokens for each in asked if each.prompt)

@@ -126,13 +126,13 @@ class RecordedSearch:
         config, weight = model.config, model.output.weight
         self.device = weight.device
         self.slots = Slots(shape, config, self.device)
-        num_layers, heads, head_dim = config.num_decoder_layers, config.num_heads, config.head_dim
+        num_layers, heads, head_dim = config.num_decoder_layers, config.num_key_heads, config.head_dim
         self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
         self.bank = weight.new_zeros(num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim)
         self.source_lengths = torch.ones(shape.num_sentences + 1, dtype=torch.int64, device=self.device)
         slots, positions = self.slots, self.slots.positions.view(-1)
         owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
-        past = tuple(TargetCache(key, value, positions, owners) for key, value in self.past)
+        past = tuple(TargetCache(key, value, positions, owners, config.window) for key, value in self.past)
         banks = (SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank)
         self.state = StaticState(positions, past, tuple(banks) if shape.source_len else ())
         self.step = Recorded(self._step, self.device)

@@ -178,7 +178,7 @@ async def _written(asked: TextRequest, number: int, usage: Counter[str], room: a
             yield TextChunk(asked.echo)
         if prompt is None:
             written = translate_in_order(model, asked.turns[-1], usage)
-        elif model.manifest.task == "chat":
+        elif model.manifest.task == "chat" and model.manifest.generate.chat_template == "lines":
             written = reply(model, asked.turns, asked.options, number)
         else:
             written = write(model, prompt, asked.options, number)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import ModelError, needs_extra
+from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import decoders
 from regard.exchange.decoders import Decoder
 from regard.exchange.huggingface_files import Files, to_json
@@ -26,6 +26,7 @@ from regard.folder.tensors import Tensors
 MAGIC = b"GGUF"
 _SCALARS = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<f4", "?", "", "", "<u8", "<i8", "<f8")
 _STRING, _ARRAY = 8, 9
+_DAMAGES = (ValueError, LookupError, TypeError, ArithmeticError, NotImplementedError, AttributeError, UsageError)
 _ALIGNMENT = 32  # bytes, where the file does not say
 _ARCHITECTURES = {"llama": False, "qwen2": True, "qwen3": True}
 """whether a head's features are two halves"""
@@ -126,7 +127,7 @@ def read(path: Path) -> Decoder:
                 wide = gguf.quants.dequantize(blocks.reshape(*shape[:-1], -1), gguf.GGMLQuantizationType(kind))
             theirs[name] = np.asarray(wide, np.float32).reshape(shape)
         return _decoder(about, theirs)
-    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError, NotImplementedError, AttributeError) as error:
+    except _DAMAGES as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise ModelError(f"{path} must be a whole GGUF file: it is damaged ({reason}); get it again") from error
     except OSError as error:

@@ -23,7 +23,7 @@ from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING, Precision, pad
 from regard.engine.gpu.recording import Room
-from regard.engine.gpu.search import StaticSearch
+from regard.engine.gpu.search import MAX_PLACES, StaticSearch
 from regard.errors import UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, read_manifest
@@ -38,8 +38,6 @@ from regard.trace import Trace, cross_attentions
 Edits = Mapping[str, Callable[[Any], Any]]
 EditsAt = Callable[[int], Edits]
 """From the position of a pass's first target word to the edits of that pass."""
-MAX_PLACES = 256
-"""tokens of a row whose scores of the whole vocabulary are in memory together"""
 MEMORY_SHARE = 6
 """Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs."""
 

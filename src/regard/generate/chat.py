@@ -105,7 +105,9 @@ class Conversation:
 def written_reply(
     translator: Translator, turns: Sequence[str], decode: DecodeConfig, options: GenerateConfig
 ) -> Iterator[TextChunk]:
-    """The reply of a model with a chat template, as it is written."""
+    """The reply of a model with a chat template, as it is written; words of danger are answered with where to find help."""
+    if danger := reply_to_danger(turns[-1]):
+        return iter([TextChunk(danger, (), "stop")])
     prompt = chat_prompt(translator, turns, options)
     limit = min(len(prompt.prefix) + (decode.max_length or prompt.num_default), max_output(translator))
     method: Literal["greedy", "sample"] = "sample" if decode.method == "sample" else "greedy"

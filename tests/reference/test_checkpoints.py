@@ -104,7 +104,7 @@ if model_files():
         ids = tokenizer.encode(TEXT)
         if model_file.suffix == ".gguf":
             other = AutoTokenizer.from_pretrained(model_file.parent, gguf_file=model_file.name)
-            for text in (TEXT, "x = [1, 22,\n\t333]  # naïve 漢字 🙂 it's", "I'LL go\n\n"):
+            for text in (TEXT, "x = [1, 22]\n\ty = 3  # naïve 漢字 🙂 it's", "I'LL go\n\n"):
                 assert tokenizer.encode(text) == other(text, add_special_tokens=False)["input_ids"]
         tokens = torch.tensor([[config.bos_id, *ids]])
         ours, expected = model(tokens, Layout.padded(torch.tensor([len(ids) + 1]), len(ids) + 1)), theirs(tokens).logits

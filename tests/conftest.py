@@ -16,6 +16,9 @@ from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translatin
 from regard.trace import Trace
 
 VOCABULARY = 23
+_TODAY = dict(
+    architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
+)
 # Every feature that changes the maths, alone or in the company it usually keeps.
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -39,9 +42,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "unscaled-embedding": {"scaled_embedding": False, "norm_epsilon": 1e-2},
     "output-bias": {"output_bias": True},
     "decoder-only": {"architecture": "decoder-only"},
-    "decoder-only-today": dict(
-        architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
-    ),
+    "decoder-only-today": _TODAY,
+    "llama": _TODAY
+    | dict(num_heads=6, num_key_value_heads=2, d_k=4, biases="none", rotary_factor=8.0, rotary_length=50),
+    "qwen": _TODAY | dict(biases="query-key-value", query_key_norm=True, window=4, rotary_base=50.0, tied="none"),
+    "multi-query": {"num_key_value_heads": 1, "biases": "none"},
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
@@ -76,9 +81,11 @@ def _writes(variant: dict[str, Any]) -> bool:
 VARIANTS_OF: dict[str, dict[str, dict[str, Any]]] = {
     "variant": VARIANTS,
     "writing_variant": {name: each for name, each in VARIANTS.items() if _writes(each)},
-    # The CPU engine's graphs have no relative positions.
+    # The CPU engine's graphs have no relative positions, and no shared heads with an encoder.
     "graph_variant": {
-        name: each for name, each in VARIANTS.items() if _writes(each) and each.get("position") != "relative"
+        name: each
+        for name, each in VARIANTS.items()
+        if _writes(each) and each.get("position") != "relative" and name != "multi-query"
     },
     "any_variant": VARIANTS | RECURRENTS,
     "any_writing_variant": {name: each for name, each in (VARIANTS | RECURRENTS).items() if _writes(each)},

@@ -57,13 +57,16 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("kind", "changes", "sentence"),
     [
-        ("marian", {"model_type": "llama"}, "a model to import must be one of marian, bart, pegas"),
+        ("marian", {"model_type": "gemma"}, "a model to import must be one of marian, bart, pegas"),
         ("marian", {"activation_function": "tanh"}, "activation_function must be one of relu, gelu"),
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
         ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2."),
         ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be abso"),
+        ("llama", {"rope_scaling": {"type": "yarn"}, "rope_parameters": None}, "rope_type must be default, linear or"),
+        ("qwen2", {"sliding_window": 4, "use_sliding_window": True, "layer_types": None}, "alike in all layers"),
+        ("llama", {"num_hidden_layers": 10**9}, "1000000000 layers, but"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_imported_is_named(

@@ -113,7 +113,9 @@ def export(
 
 
 def import_model(
-    folder: Annotated[Path, Argument(metavar="PATH", help="A Hugging Face folder.")],
+    folder: Annotated[
+        Path, Argument(metavar="PATH", help="A Hugging Face folder, a GGUF file or a checkpoint of llama2.c.")
+    ],
     output: Output,
     weights: Annotated[str, opt.option("int8, fp16 or fp32.", "FORM")] = "fp32",
     source: opt.From = "",
@@ -123,9 +125,9 @@ def import_model(
     ] = "",
     convert_pickle: opt.ConvertPickle = False,
 ) -> None:
-    """Read a model of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
+    """Read a model of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, and write a model folder.
 
-    It is then used like any other: translate, write, fill, look, serve.
+    It is then used like any other: translate, write, chat, fill, look, serve.
     """
     from regard.api import import_model as import_folder
 

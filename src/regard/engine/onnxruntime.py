@@ -86,7 +86,7 @@ class OnnxEngine:
         own = {"tokens", "positions", "last", "total", "places", "count"}
         self._decoder = graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
-        self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
+        self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_key_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
         read = Sources()

@@ -4,6 +4,7 @@ Weights are safetensors in one or several files, or the tensors of a pickle if t
 
     marian       source.spm, target.spm, vocab.json
     t5           tokenizer.json, or spiece.model
+    llama        tokenizer.json, or tokenizer.model
     gpt2, bart   tokenizer.json, or vocab.json and merges.txt
     bert         tokenizer.json, or vocab.txt
     pegasus      tokenizer.json
@@ -28,7 +29,7 @@ from regard.text.tokenizer import read_sentencepiece
 
 PICKLED = "pytorch_model.bin"
 _INDEX = "model.safetensors.index.json"
-_JSON, _SENTENCEPIECE = "tokenizer.json", "spiece.model"
+_JSON, _SENTENCEPIECE, _LLAMA = "tokenizer.json", "spiece.model", "tokenizer.model"
 _VOCABULARY, _TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 _SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # of byte pairs
 
@@ -106,11 +107,11 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
             own["target_vocabulary"] = _TARGET_VOCABULARY
         tokenizer = TokenizerFiles(**own)
         return tokenizer, {name: read_tokenizer_file(folder / name) for name in sorted(tokenizer.names)}
-    if kind == "t5" and not (folder / _JSON).is_file():
-        proto = read_tokenizer_file(folder / _SENTENCEPIECE)
-        ids = to_json(_sentencepiece_ids(proto, str(folder / _SENTENCEPIECE)))
-        tokenizer = TokenizerFiles(**own, source=_SENTENCEPIECE, target=_SENTENCEPIECE)
-        return tokenizer, {_SENTENCEPIECE: proto, _VOCABULARY: ids}
+    alone = {"t5": _SENTENCEPIECE, "llama": _LLAMA, "mistral": _LLAMA}.get(kind, "")
+    if alone and not (folder / _JSON).is_file():
+        proto = read_tokenizer_file(folder / alone)
+        ids = to_json(_sentencepiece_ids(proto, str(folder / alone)))
+        return TokenizerFiles(**own, source=alone, target=alone), {alone: proto, _VOCABULARY: ids}
     own = dict(kind="tokenizers", source=_JSON, target=_JSON)
     if kind == "bert":
         own |= dict(source_beginning=("[CLS]",), mask="[MASK]")
@@ -118,6 +119,14 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
         forced = ("<s>",) if values.get("forced_bos_token_id") is not None else ()
         own |= dict(source_beginning=("<s>",), target_beginning=forced)
     return TokenizerFiles(**own), {_JSON: _tokenizer_json(folder, kind)}
+
+
+def chat_template(folder: Path, described: Mapping[str, Any]) -> str:
+    """How a conversation is written, as tokenizer_config.json or a file of its own says; empty if nothing does."""
+    path, inside = folder / "chat_template.jinja", described.get("chat_template")
+    if path.is_file():
+        return path.read_text("utf-8", "replace")
+    return inside if isinstance(inside, str) else ""
 
 
 def _tokenizer_json(folder: Path, kind: str) -> bytes:

@@ -159,17 +159,22 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
         for path in attentions(config):
             if path.endswith("self_attention"):
                 begins = 0 if path.startswith("encoder") else first
-                turned[f"{path}.query"] = partial(_turn_back, first=begins)
-                turned[f"{path}.key"] = partial(_turn_back, first=0)
+                turned[f"{path}.query"] = partial(_turn_back, config, begins)
+                turned[f"{path}.key"] = partial(_turn_keys_back, config, begins)
         return turned
 
     return functions
 
 
-def _turn_back(vectors: Tensor, first: int) -> Tensor:
+def _turn_back(config: ModelConfig, first: int, vectors: Tensor) -> Tensor:
     positions = torch.arange(first, first + vectors.shape[2])[None]
-    by = rotation(positions, vectors.shape[3])
+    by = rotation(positions, config)
     return rotate(vectors, Rotation(by.cos, -by.sin))
+
+
+def _turn_keys_back(config: ModelConfig, newest: int, vectors: Tensor) -> Tensor:
+    """Of a whole pass, which begins at 0, or of a step: the keys up to its one word, of which a window keeps the last."""
+    return _turn_back(config, max(newest + 1 - vectors.shape[2], 0), vectors)
 
 
 def _no_mask(config: ModelConfig) -> ValueEdit:

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from regard.generate.prompts import Prompt, chat_prompt, text_prompt
+from regard.generate.safety import reply_to_danger
 from regard.generate.stream import TextChunk
 from regard.serve.answers import Chunks, TextOptions, embed, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
@@ -182,6 +183,10 @@ async def _merged(texts: Sequence[Chunks]) -> AsyncGenerator[tuple[int, TextChun
             task.cancel()
 
 
+async def _said(text: str) -> Chunks:
+    yield TextChunk(text, (), "stop")
+
+
 async def _written(asked: TextRequest, number: int, usage: Counter[str], room: asyncio.Semaphore) -> Chunks:
     model, prompt = asked.model, asked.prompt
     async with room:
@@ -189,8 +194,10 @@ async def _written(asked: TextRequest, number: int, usage: Counter[str], room: a
             yield TextChunk(asked.echo)
         if prompt is None:
             written = translate_in_order(model, asked.turns[-1], usage)
-        elif model.manifest.task == "chat":
+        elif model.manifest.task == "chat" and model.manifest.generate.chat_template == "lines":
             written = reply(model, asked.turns, asked.options, number)
+        elif model.manifest.task == "chat" and (danger := reply_to_danger(asked.turns[-1])):
+            written = _said(danger)
         else:
             written = write(model, prompt, asked.options, number)
         async with aclosing(written) as parts:

@@ -126,9 +126,10 @@ def _decode(model: ServedModel, given: Fields) -> DecodeConfig:
     if task == "translate":
         return own
     # A beam knows its text only at the end, and a story of the most probable words repeats itself.
-    changes["method"] = "sample" if task == "write" else own.method
+    is_streamed = task == "write" or model.manifest.generate.chat_template != "lines"
+    changes["method"] = "sample" if is_streamed else own.method
     if (temperature := changes.get("temperature")) is not None:
-        most_probable = "beam" if task == "chat" else "greedy"
+        most_probable = "greedy" if is_streamed else "beam"
         changes["method"] = "sample" if temperature else most_probable
         changes["temperature"] = temperature or 1.0
     for name in _PENALTIES:

@@ -62,7 +62,8 @@ const RULES = {
 
 	async scores(q) {
 		const [head, row, column] = q.index;
-		const [query, key] = [await q.row(q.beside("query"), head, row), await q.row(q.beside("key"), head, column)];
+		const shared = Math.floor(head / (q.config.queries_per_key ?? 1));
+		const [query, key] = [await q.row(q.beside("query"), head, row), await q.row(q.beside("key"), shared, column)];
 		const sentence = "How well this query matches this key: their dot product.";
 		return q.products({ sentence, formula: "score = Σ query × key", heads: ["query", "key"], left: query, right: key });
 	},
@@ -126,10 +127,11 @@ const RULES = {
 		const [head, row, feature] = q.index;
 		const name = q.beside("value");
 		const values = await q.fetch(name);
+		const shared = Math.floor(head / (q.config.queries_per_key ?? 1));
 		/** @type {Factor} */
 		const right = {
-			values: range(values.length(1)).map((j) => values.at([head, j, feature])),
-			place: (j) => ({ name, index: [head, j, feature] }),
+			values: range(values.length(1)).map((j) => values.at([shared, j, feature])),
+			place: (j) => ({ name, index: [shared, j, feature] }),
 		};
 		const sentence = `Feature ${feature} of the context: the values, weighted by attention and added up.`;
 		const left = await q.row(q.beside("weights"), head, row);
@@ -290,6 +292,7 @@ async function deriveProjection(q) {
 	const [head, position, feature] = q.index;
 	const size = q.doc.tensors[q.place.name]?.shape[2] ?? 1;
 	const column = head * size + feature;
+	if (q.config.query_key_norm && map !== "value") return q.answer("A projection, normalised within its head, then turned.", "", q.traced);
 	const input = readBy(q.doc, q.subLayer, map);
 	const sentence = `Feature ${feature} of the ${map} of head ${head + 1} for “${tokenLabels(sideOf(q.doc, q.place.name))[position]}”.`;
 	const matrix = `W_${map[0]?.toUpperCase()}`;
@@ -298,7 +301,7 @@ async function deriveProjection(q) {
 	if (!turns) return answer;
 	const other = column + (feature % 2 ? -1 : 1);
 	const partner = (await q.linear({ sentence, matrix, input, position, column: other })).result;
-	const { angle } = wave(position, feature, size);
+	const angle = position * (q.config.rotary_frequencies?.[Math.floor(feature / 2)] ?? 0);
 	const turned = answer.result * Math.cos(angle) + (feature % 2 ? 1 : -1) * partner * Math.sin(angle);
 	answer.lines.push(
 		{ text: "before the rotation", value: answer.result },

@@ -88,7 +88,7 @@ async function squares(app, part) {
 	const notes = Object.entries({
 		scores: "query · key",
 		energies: `a(s, h): ${app.config.attention}`,
-		scaled: `÷ √${app.doc.tensors[`${part.path}.query`]?.shape[2]}`,
+		scaled: `÷ √${app.doc.tensors[`${part.path}.query`]?.shape[2] ?? 1}`,
 		position_bias: "a number for each distance",
 		masked: masked?.data.includes(-Infinity) ? "masked cells: −∞" : "nothing masked",
 		weights: "each row sums to 1",
@@ -127,6 +127,7 @@ export const attentionPanel = {
 		const { head } = app.state;
 		const { d_model: width, num_heads: numHeads } = app.config;
 		const size = app.doc.tensors[`${path}.context`]?.shape[2] ?? 0;
+		const shared = Math.floor(head / (app.config.queries_per_key ?? 1));
 		const isCross = kind === "cross_attention";
 		const reads = isCross
 			? "Queries come from the target, keys and values from the memory of the source."
@@ -136,7 +137,7 @@ export const attentionPanel = {
 
 		await addNormBefore();
 		if (app.has(`${path}.value`)) {
-			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
+			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head: name === "query" ? head : shared, role: name })));
 			const isTurned = !isCross && app.config.position === "rotary";
 			const turned = isTurned ? " Query and key are then turned by the angle of their position (see Positions)." : "";
 			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.${turned}`;

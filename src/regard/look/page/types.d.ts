@@ -15,6 +15,9 @@ interface ModelConfig {
 	d_model: number;
 	d_ff: number;
 	num_heads: number;
+	queries_per_key?: number;
+	rotary_frequencies?: number[];
+	query_key_norm?: boolean;
 	attention: string;
 	source_vocab_size: number;
 	target_vocab_size: number;

@@ -31,6 +31,7 @@ def distil(
     min_score: Annotated[float, Option(help="Drop translations below this mean log-probability.")] = -1.5,
     ray: Annotated[opt.Text, opt.option("Teachers on a Ray cluster: local, auto, or where.", "ADDRESS")] = None,
     device: opt.Device = "auto",
+    pairs_only: Annotated[bool, Option("--pairs-only", help="Train later, by the same command without this.")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a small student on a teacher's translations, and score both.
@@ -48,6 +49,11 @@ def distil(
         raise UsageError("distilling needs text for the teacher: got none; give --text or --back-translate")
     if bool(back_translate) != bool(reverse):
         raise UsageError("--back-translate and --reverse belong together: got one of them; give both, or neither")
+    keep_memory()
+    with needs_extra("torch", "training"):
+        import torch
+    if device == "auto" and torch.cuda.is_available():
+        device = "cuda"
     request = read_recipe(recipe).with_files(data) if recipe else Request()
     flags = {"pairs": [*request.data.pairs, *(pairs or ())]}
     tests = {"test_source": test_source, "test_target": test_target}
@@ -69,12 +75,10 @@ def distil(
     )
     loads = (load, functools.partial(ScoredTeacher, load))
     first, second = (on_ray(each, ray) if ray else in_this_process(each) for each in loads)
-    keep_memory()
 
     def say(message: str) -> None:
         if not quiet:
             typer.echo(message, err=True)
 
-    with needs_extra("torch", "training"):
-        folder = run(asked, output, load, (first, second), say)
-    say(f"the student is {folder}")
+    made = run(asked, output, load, (first, second), say, pairs_only=pairs_only)
+    say(f"{'the pairs are' if pairs_only else 'the student is'} {made}")

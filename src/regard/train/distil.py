@@ -37,6 +37,8 @@ ASKED, REVERSE, TEACHER, PAIRS, COUNTS, MODEL, SCORES = (
 )
 _FAILED = {"repetition": "loop", "length": "loop", "lost": "lost part", "cut": "too long", "copied": "too long"}
 """flags of a translation that teaches nothing, and what they count as"""
+_BLOCK_BYTES = 1 << 22
+"""bytes of text that a teacher translates at a time: enough to fill a GPU, and what is lost by a kill"""
 _COPY_WORDS = 4
 """words of a copied sentence; names and titles are the same in both languages"""
 _HEADING = "\n## Distilled\n"
@@ -83,8 +85,16 @@ def _scored(translation: Translation) -> str:
     return "\t".join([translation.text.replace("\t", " "), f"{score:.3f}", *sorted(flags)[:1]])
 
 
-def distil(asked: Distillation, output: Path, load: Load, executes: tuple[Execute, Execute], say: Say) -> Path:
-    """The folder of the finished student.
+def distil(
+    asked: Distillation,
+    output: Path,
+    load: Load,
+    executes: tuple[Execute, Execute],
+    say: Say,
+    *,
+    pairs_only: bool = False,
+) -> Path:
+    """The folder of the finished student, or the file of pairs.
 
     executes: how a job of the reverse teacher and one of the teacher, whose model is a `ScoredTeacher`, are done. Under
     torchrun the first process makes the pairs, and all train.
@@ -101,6 +111,8 @@ def distil(asked: Distillation, output: Path, load: Load, executes: tuple[Execut
             _keep_pairs(sources, output, asked.min_score, request.data.swapped)
         counts = json.loads((output / COUNTS).read_bytes())
         say(", ".join(f"{number:,} {what}" for what, number in counts.items()))
+    if pairs_only:
+        return output / PAIRS
     while not (output / COUNTS).exists():
         time.sleep(1)
     _train(request, output / MODEL)
@@ -128,14 +140,14 @@ def _begin(asked: Distillation, request: Request, output: Path) -> None:
 
 def _translated(asked: Distillation, output: Path, executes: tuple[Execute, Execute], say: Say) -> list[Path]:
     """Let the teachers translate; the sources that the reverse teacher made."""
-    options = {"beam": asked.beam, "split": False}
+    how = (asked.opening or {}, {"beam": asked.beam, "split": False}, _BLOCK_BYTES)
     made: list[Path] = []
     if asked.reverse is not None:
         inputs = tuple(map(str, asked.back_translate))
-        Job(inputs, str(output / REVERSE), str(asked.reverse), asked.opening or {}, options).run(executes[0], say)
+        Job(inputs, str(output / REVERSE), str(asked.reverse), *how).run(executes[0], say)
         made = [output / REVERSE / _plain(path) for path in asked.back_translate]
     inputs = tuple(map(str, [*asked.text, *made]))
-    Job(inputs, str(output / TEACHER), str(asked.teacher), asked.opening or {}, options).run(executes[1], say)
+    Job(inputs, str(output / TEACHER), str(asked.teacher), *how).run(executes[1], say)
     return made
 
 

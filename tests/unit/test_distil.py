@@ -19,6 +19,7 @@ from regard.train import distil as stages
 from regard.train import run as training
 from regard.train.recipe import Request
 from regard.translate.corpus import Block, Job, in_this_process
+from regard.translate.translation import Candidate, Sentence, Translation
 
 
 @pytest.fixture
@@ -44,9 +45,9 @@ def asked(tmp_path: Path) -> stages.Distillation:
 
 
 def finish(asked: stages.Distillation, output: Path, said: list[str] | None = None) -> Path:
-    execute = in_this_process(functools.partial(stages.ScoredTeacher, load))
+    execute = in_this_process(functools.partial(stages.JudgedTeacher, load))
     say = (said if said is not None else []).append
-    return stages.distil(asked, output, load, (in_this_process(load), execute), say)
+    return stages.distil(asked, output, load, (in_this_process(load), execute), say)()
 
 
 def test_a_run_killed_twice_ends_as_one_that_was_not(
@@ -54,7 +55,7 @@ def test_a_run_killed_twice_ends_as_one_that_was_not(
 ) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     finish(asked, whole)
-    done = in_this_process(functools.partial(stages.ScoredTeacher, load))
+    done = in_this_process(functools.partial(stages.JudgedTeacher, load))
 
     def killed(job: Job, blocks: list[Block]) -> Iterator[int]:
         if "b.fr" in blocks[0].path:
@@ -71,37 +72,48 @@ def test_a_run_killed_twice_ends_as_one_that_was_not(
     assert (broken / "model" / "checkpoints").exists()
     said: list[str] = []
     finish(asked, broken, said)
-    assert "200 pairs kept" in said[0] and not any("blocks" in line for line in said), "the teacher is not asked again"
-    assert said[1].startswith("student on test  BLEU") and said[2].startswith("teacher on test  BLEU")
+    assert not any("blocks" in line for line in said), "the teacher is not asked again"
+    assert said[-1].startswith("student on test  BLEU") and "\nteacher on test  BLEU" in said[-1]
     for name in ("pairs.tsv", "counts.json", "teacher.json", "model/model.safetensors"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes(), name
-    assert json.loads((whole / "counts.json").read_bytes()) == {"lines": 210, "pairs kept": 200, "duplicate": 10}
+    assert json.loads((whole / "counts.json").read_bytes()) == {"lines": 210, "kept": 200, "duplicate": 10}
     card = (broken / "model" / "README.md").read_text()
-    assert card.count("## Distilled") == 1 and "teacher on test" in card and "200 pairs kept" in card
+    assert card.count("## Distilled") == 1 and "teacher on test" in card and "200 kept" in card
     finish(asked, broken)
     assert (broken / "model" / "README.md").read_text() == card, "nothing is left to do"
-    with pytest.raises(UsageError, match="begun with another min-score"):
+    with pytest.raises(UsageError, match="holds a job with options"):
         stages.distil(stages.replace(asked, min_score=0), broken, load, (done, done), said.append)
 
 
 def test_what_teaches_nothing_is_dropped(tmp_path: Path) -> None:
-    pairs = [
-        ("Il dort.", "He sleeps.\t-0.2"),
-        ("Il dort.", "He sleeps.\t-0.2"),
-        ("", "\t0"),
-        ("Ah !", "ha " * 9 + "\t-0.1"),
-        ("un deux trois quatre", "un deux trois quatre\t-0.3"),
-        ("Paris", "Paris\t-0.3"),
-        ("Peut-être", "Perhaps\t-1.7"),
-        ("Trop", "too much\t-0.2\tloop"),
-    ]
+    answers = {
+        "Il dort.": ("He\tsleeps.", -0.2, []),
+        "": ("", 0, []),
+        "Ah !": ("ha " * 9, -0.1, []),
+        "un deux trois quatre": ("un deux trois quatre", -0.3, []),
+        "Paris": ("Paris", -0.3, []),
+        "Peut-être": ("Perhaps", -1.7, []),
+        "Trop": ("too much", -0.2, ["repetition"]),
+    }
+
+    class Model:
+        def translate(self, texts: list[str], details: bool) -> list[Translation]:
+            return [self._translated(text) for text in texts]
+
+        def _translated(self, text: str) -> Translation:
+            written, score, flags = answers[text]
+            best = Candidate(written, written, [], [], score, score, [score], "end")
+            return Translation(text, written, [written], [Sentence(text, [best], flags)])
+
     (tmp_path / "teacher").mkdir()
-    (tmp_path / "x.fr").write_text("".join(f"{source}\n" for source, _ in pairs))
-    (tmp_path / "teacher" / "x.fr").write_text("".join(f"{target}\n" for _, target in pairs))
-    stages._keep_pairs([tmp_path / "x.fr"], tmp_path, -1.5, swapped=True)
+    lines = [*answers, "Il dort."]
+    (tmp_path / "x.fr").write_text("".join(f"{line}\n" for line in lines))
+    judged = stages.JudgedTeacher(lambda folder: Model(), "folder").translate(lines, -1.5)
+    (tmp_path / "teacher" / "x.fr").write_text("".join(f"{line}\n" for line in judged))
+    stages._keep_pairs([tmp_path / "x.fr"], tmp_path, swapped=True)
     assert (tmp_path / "pairs.tsv").read_text() == "He sleeps.\tIl dort.\nParis\tParis\n"
     counts = json.loads((tmp_path / "counts.json").read_bytes())
-    assert counts.pop("loop") == 2 and counts.pop("pairs kept") == 2
+    assert counts.pop("loop") == 2 and counts.pop("kept") == 2
     assert counts == {"lines": 8, "duplicate": 1, "empty": 1, "copy": 1, "low score": 1}
 
 
@@ -117,4 +129,4 @@ def test_the_command_makes_a_student(asked: stages.Distillation, tmp_path: Path)
     counts = json.loads((tmp_path / "run" / "counts.json").read_bytes())
     assert counts["lines"] == 102, "the sources of the reverse teacher are translated too"
     card = (tmp_path / "run" / "model" / "README.md").read_text()
-    assert "`reverse` made sources" in card and "c.en" in card
+    assert "sources by `reverse`" in card and "c.en" in card

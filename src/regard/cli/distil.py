@@ -40,7 +40,7 @@ def distil(
     """
     from regard.api import load
     from regard.folder.catalogue import find
-    from regard.train.distil import Distillation, ScoredTeacher
+    from regard.train.distil import Distillation, JudgedTeacher
     from regard.train.distil import distil as run
     from regard.train.recipe import SECTIONS, Request, parse_settings, read_recipe
     from regard.translate.corpus import in_this_process, on_ray
@@ -55,13 +55,10 @@ def distil(
     if device == "auto" and torch.cuda.is_available():
         device = "cuda"
     request = read_recipe(recipe).with_files(data) if recipe else Request()
-    flags = {"pairs": [*request.data.pairs, *(pairs or ())]}
-    tests = {"test_source": test_source, "test_target": test_target}
-    request = request.changed(
-        {"data": flags | {key: value for key, value in tests.items() if value}}, "the command line"
-    )
-    request = request.changed({"model": {"size": size or request.size or "small"}}, "the command line")
-    request = request.changed(parse_settings(settings or (), SECTIONS), "--set")
+    files = {"pairs": [*request.data.pairs, *(pairs or ())], "test_source": test_source, "test_target": test_target}
+    flags: dict[str, dict[str, object]] = {"data": {key: each for key, each in files.items() if each}}
+    flags["model"] = {"size": size or request.size or "small"}
+    request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
     asked = Distillation(
         find(teacher).resolve(),
         tuple(path.resolve() for path in text or ()),
@@ -73,12 +70,12 @@ def distil(
         {"device": device},
         shlex.join(["regard", *sys.argv[1:]]),
     )
-    loads = (load, functools.partial(ScoredTeacher, load))
+    loads = (load, functools.partial(JudgedTeacher, load))
     first, second = (on_ray(each, ray) if ray else in_this_process(each) for each in loads)
 
     def say(message: str) -> None:
         if not quiet:
             typer.echo(message, err=True)
 
-    made = run(asked, output, load, (first, second), say, pairs_only=pairs_only)
-    say(f"{'the pairs are' if pairs_only else 'the student is'} {made}")
+    train = run(asked, output, load, (first, second), say)
+    say(f"the pairs are {output / 'pairs.tsv'}" if pairs_only else f"the student is {train()}")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from regard.decode.interface import State
-from regard.engine import Precision, pad
+from regard.engine import Precision, native, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
 from regard.engine.graphs import MEMORY, Graphs
 
@@ -75,16 +75,18 @@ class OnnxEngine:
         graphs = Graphs(folder, threads, precision)
         self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None
-        self._encoder, seen = None, set()
+        kernel = graphs.kernel()
+        self._encoder: Any = None
+        seen: set[str] = set()
         if self.config.has_encoder:
-            self._encoder = graphs.open("encoder", {"tokens", "lengths"})
+            self._encoder = native.EncoderSession(kernel) if kernel else graphs.open("encoder", {"tokens", "lengths"})
             # The vectors of the tokens themselves serve search.
             seen = {output.name for output in self._encoder.get_outputs()} - {MEMORY}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
         own = {"tokens", "positions", "last", "total", "places", "count"}
-        self._decoder = graphs.open("decoder", {*own, *past, *seen})
+        self._decoder = native.DecoderSession(kernel) if kernel else graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 

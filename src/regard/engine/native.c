@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANEL = 64, BLOCK = 6, GROUP = 192, MAX_THREADS = 64, SPINS = 400 };
+enum { PANEL = 64, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
 /* PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
-   SPINS: pauses before a waiting thread offers its core to others, about 20 microseconds */
+   AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread offers its core to others, about 20 microseconds */
 
 typedef struct {
     int8_t *weight; /* [outputs / PANEL, inputs / 4, PANEL, 4] */
@@ -130,10 +130,19 @@ static float exponentials(const float *x, float *to, int64_t n, float most) {
     return _mm512_reduce_add_ps(sum);
 }
 
-static inline __m512 dot(const float *q, const float *k, int64_t width) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int64_t i = 0; i < width; i += 16) sum = _mm512_fmadd_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(k + i), sum);
-    return sum;
+/* The dot products of a query with four keys. */
+static inline __m128 dots(const float *q, const float *k[4], int64_t width) {
+    __m512 sum[4], pair[2];
+    for (int j = 0; j < 4; j++) sum[j] = _mm512_setzero_ps();
+    for (int64_t i = 0; i < width; i += 16)
+        for (int j = 0; j < 4; j++) sum[j] = _mm512_fmadd_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(k[j] + i), sum[j]);
+    for (int j = 0; j < 2; j++) {
+        __m512 a = sum[j], b = sum[j + 2];
+        pair[j] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+    __m512 all = _mm512_add_ps(_mm512_unpacklo_ps(pair[0], pair[1]), _mm512_unpackhi_ps(pair[0], pair[1]));
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
 /* Equation 1 for one query; `weights` has room for whole vectors and holds the softmax afterwards. */
@@ -141,7 +150,11 @@ static void attend(const float *query, const float *key, const float *value, int
                    int64_t width, float *weights, float *context) {
     int64_t filled = (num_keys + 15) & -16;
     float scale = 1 / sqrtf(width);
-    for (int64_t i = 0; i < num_keys; i++) weights[i] = _mm512_reduce_add_ps(dot(query, key + i * stride, width)) * scale;
+    for (int64_t i = 0; i < num_keys; i += 4) {
+        const float *four[4]; /* the last key again where there are fewer */
+        for (int64_t j = 0; j < 4; j++) four[j] = key + (i + j < num_keys ? i + j : num_keys - 1) * stride;
+        _mm_storeu_ps(weights + i, _mm_mul_ps(dots(query, four, width), _mm_set1_ps(scale)));
+    }
     for (int64_t i = num_keys; i < filled; i++) weights[i] = -INFINITY;
     float sum = exponentials(weights, weights, filled, largest(weights, filled));
     for (int64_t i = 0; i < filled; i++) weights[i] /= sum;
@@ -202,7 +215,10 @@ static inline __attribute__((always_inline)) void multiply(const int rows, const
         for (int j = 0; j < 4; j++) sums[r][j] = _mm512_setzero_si512();
     for (int64_t k = 0; k < inputs; k += 4, weight += 4 * PANEL) {
         __m512i w[4];
-        for (int j = 0; j < 4; j++) w[j] = _mm512_load_si512(weight + 64 * j);
+        for (int j = 0; j < 4; j++) {
+            w[j] = _mm512_load_si512(weight + 64 * j);
+            _mm_prefetch(weight + AHEAD + 64 * j, _MM_HINT_T0);
+        }
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
             int32_t four;

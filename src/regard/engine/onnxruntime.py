@@ -8,7 +8,7 @@ costs little more than the graph itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -56,7 +56,8 @@ class OnnxState:
             sources = self.all_sources.select(_grouped(np.array(chosen)))
         rows = [self.rows[index] for index in wanted]
         attention = None if self.attention is None else self.attention[wanted]
-        return replace(self, rows=rows, sources=sources, sentence_of=chosen, attention=attention)
+        rest = self.all_sources, attention, self.wants_attention
+        return OnnxState(self.position, self.cache, rows, sources, chosen, *rest)
 
 
 def _grouped(sentence_of: np.ndarray) -> np.ndarray:
@@ -146,7 +147,8 @@ class OnnxEngine:
         if seen is not None:
             seen = seen.mean(axis=1).reshape(len(state.rows), length, -1)
             seen = seen[rows, -1, : state.sources.longest]
-        newer = replace(state, position=position, cache=cache, rows=rows, attention=seen)
+        rest = state.sources, state.sentence_of, state.all_sources, seen, state.wants_attention
+        newer = OnnxState(position, cache, rows, *rest)
         return call.outputs, newer
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:

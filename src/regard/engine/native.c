@@ -6,17 +6,19 @@
 
 #include <float.h>
 #include <immintrin.h>
+#include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { PANEL = 64, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
 /* PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
-   AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread offers its core to others, about 20 microseconds */
+   AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
 
 typedef struct {
     int8_t *weight; /* [outputs / PANEL, inputs / 4, PANEL, 4] */
@@ -42,7 +44,8 @@ typedef struct {
     Linear scores;
 } Model;
 
-/* Shapes as in the graphs, but keys are neither transposed nor scaled: [sentences, heads, keys, features]. */
+/* `native.py` writes these structures as rows of 8-byte numbers, in this order.
+   Shapes as in the graphs, but keys are neither transposed nor scaled: [sentences, heads, keys, features]. */
 typedef struct {
     int64_t encodes, rows, length, sentences, num_keys, capacity, count;
     const int64_t *tokens, *lengths, *positions; /* positions of a step's tokens, lengths of an encoder's sources */
@@ -76,12 +79,13 @@ typedef struct Pool {
     int64_t num_positions;
     pthread_mutex_t lock, one_call;
     pthread_cond_t wake;
-    atomic_int arrived, turn;
+    atomic_int arrived, turn, asleep;
     Worker workers[MAX_THREADS];
 } Pool;
 
 typedef struct { int id, size; Pool *pool; } Team;
 
+/* Wait for the whole team: for a moment busily, then asleep. */
 static void meet(Team team) {
     if (team.size == 1) return;
     Pool *pool = team.pool;
@@ -89,11 +93,13 @@ static void meet(Team team) {
     if (atomic_fetch_add(&pool->arrived, 1) == team.size - 1) {
         atomic_store(&pool->arrived, 0);
         atomic_fetch_add(&pool->turn, 1);
+        if (atomic_load(&pool->asleep)) syscall(SYS_futex, &pool->turn, FUTEX_WAKE_PRIVATE, MAX_THREADS, 0, 0, 0);
         return;
     }
-    for (int spins = 0; atomic_load(&pool->turn) == turn; spins++)
-        if (spins < SPINS) _mm_pause();
-        else sched_yield();
+    for (int spins = 0; spins < SPINS && atomic_load(&pool->turn) == turn; spins++) _mm_pause();
+    atomic_fetch_add(&pool->asleep, 1);
+    while (atomic_load(&pool->turn) == turn) syscall(SYS_futex, &pool->turn, FUTEX_WAIT_PRIVATE, turn, 0, 0, 0);
+    atomic_fetch_sub(&pool->asleep, 1);
 }
 
 static int64_t share(int64_t whole, int part, int parts) { return whole * part / parts; }

@@ -30,7 +30,12 @@ PROCESSOR = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma"
 """flags of a processor that the kernel is written for"""
 _BASE = 10000.0  # of sinusoidal positions
 _PANEL = 64  # outputs whose weights lie together
-_Pointer, _Count = ctypes.c_void_p, ctypes.c_int64
+CALL = (
+    *("encodes", "rows", "length", "sentences", "num_keys", "capacity", "count", "tokens", "lengths", "positions"),
+    *("source_bias", "cross", "cache", "best_values", "log_probabilities", "attention", "best_tokens"),
+)
+"""the fields of a Call of native.c; every field of its structures takes 8 bytes"""
+_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
 def library_path() -> Path:
@@ -83,53 +88,6 @@ def open_kernel(folder: Path, config: ModelConfig, threads: int) -> NativeModel 
     return NativeModel(path, folder, config, threads) if processor_flags().issuperset(PROCESSOR) else None
 
 
-class _Linear(ctypes.Structure):
-    _fields_ = [
-        *((name, _Pointer) for name in ("weight", "offset", "scale", "bias")),
-        ("inputs", _Count),
-        ("outputs", _Count),
-    ]
-
-
-class _Norm(ctypes.Structure):
-    _fields_ = [("weight", _Pointer), ("bias", _Pointer)]
-
-
-class _Layer(ctypes.Structure):
-    _fields_ = [
-        *((name, _Norm) for name in ("self_norm", "cross_norm", "norm")),
-        *(
-            (name, _Linear)
-            for name in ("self_input", "self_output", "query", "memory", "cross_output", "hidden", "output")
-        ),
-    ]
-
-
-class _Model(ctypes.Structure):
-    _fields_ = [
-        *((name, _Count) for name in ("d_model", "num_heads", "d_ff", "source_vocab", "vocab")),
-        *((name, _Count) for name in ("num_encoder", "num_decoder", "pre_norm")),
-        ("epsilon", ctypes.c_double),
-        ("times", ctypes.c_double),
-        *((name, _Pointer) for name in ("source", "target", "source_scale", "target_scale", "frequencies")),
-        ("encoder", ctypes.POINTER(_Layer)),
-        ("decoder", ctypes.POINTER(_Layer)),
-        ("encoder_norm", _Norm),
-        ("decoder_norm", _Norm),
-        ("scores", _Linear),
-    ]
-
-
-class _Call(ctypes.Structure):
-    _fields_ = [
-        *((name, _Count) for name in ("encodes", "rows", "length", "sentences", "num_keys", "capacity", "count")),
-        *((name, _Pointer) for name in ("tokens", "lengths", "positions", "source_bias")),
-        ("cross", ctypes.POINTER(_Pointer)),
-        ("cache", ctypes.POINTER(_Pointer)),
-        *((name, _Pointer) for name in ("best_values", "log_probabilities", "attention", "best_tokens")),
-    ]
-
-
 class Value(NamedTuple):
     """An input or output, as onnxruntime describes it."""
 
@@ -140,14 +98,14 @@ class Value(NamedTuple):
 class NativeModel:
     """The weights as the kernel reads them, and its threads."""
 
-    def __init__(self, library: Path, folder: Path, config: ModelConfig, threads: int) -> None:
+    def __init__(self, path: Path, folder: Path, config: ModelConfig, threads: int) -> None:
         self.config = config
-        self._library = ctypes.CDLL(str(library))
-        self._library.regard_open.restype = _Pointer
-        self._close = self._library.regard_close
-        self._close.argtypes = [_Pointer]
-        self._library.regard_run.argtypes = [_Pointer, ctypes.POINTER(_Call)]
-        self._library.regard_pack.argtypes = [_Pointer, _Pointer, _Count, _Count, _Count]
+        library = ctypes.CDLL(str(path))
+        library.regard_open.restype = _POINTER
+        library.regard_open.argtypes = [_POINTER, ctypes.c_int]
+        library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
+        self._run, self._close, self._pack = library.regard_run, library.regard_close, library.regard_pack
+        self._run.argtypes, self._close.argtypes = [_POINTER, _POINTER], [_POINTER]
         header = read_header(folder)
         data = np.memmap(folder / WEIGHTS, np.int8, "r", offset=len(header))
         self._tensors: dict[str, np.ndarray] = {}
@@ -155,12 +113,12 @@ class NativeModel:
             begin, end = about["data_offsets"]
             kind = np.int8 if about["dtype"] == "I8" else np.float32
             self._tensors[name] = data[begin:end].view(kind).reshape(about["shape"])
-        self._kept: list[Any] = [self._tensors]
+        self._kept: list[np.ndarray] = []
         """what the kernel holds pointers to"""
         matrices = (tensor.size for tensor in self._tensors.values() if tensor.dtype == np.int8)
         # In one block, for which NumPy asks for large pages: reading takes a quarter less.
         self._room = _aligned(sum(matrices) + _PANEL * config.d_model, np.int8)
-        self._pool = self._library.regard_open(ctypes.byref(self._model()), threads)
+        self._pool = library.regard_open(self._numbers(self._model()), threads)
         if not self._pool:
             raise ModelError(f"{folder} needs more memory than there is; use a smaller model")
 
@@ -168,78 +126,66 @@ class NativeModel:
         if getattr(self, "_pool", None):
             self._close(self._pool)
 
-    def run(self, call: _Call) -> None:
-        if self._library.regard_run(self._pool, call):
+    def run(self, call: int) -> None:
+        if self._run(self._pool, call):
             raise MemoryError("a token outside the vocabulary, or not enough memory for this batch")
 
-    def _model(self) -> _Model:
+    def _model(self) -> list[int]:
+        """A Model of native.c."""
         config, ties = self.config, tied_names(self.config)
+        is_pre = config.norm_placement == "pre"
+        numbers = [config.d_model, config.num_heads, config.d_ff, config.source_vocab_size, config.target_vocab_size]
+        times = config.d_model**0.5 if config.scaled_embedding else 1.0
+        numbers += [*config.num_layers, is_pre, *np.array([config.norm_epsilon, times]).view(np.int64).tolist()]
+        names = [ties.get(name, name) for name in ("source.embedding.weight", "target.embedding.weight")]
+        numbers += [self._pointer(self._tensors[name + end]) for end in ("", SCALE) for name in names]
         pairs = np.arange(0, config.d_model, 2, dtype=np.float32)
-        model = _Model(
-            **{name: getattr(config, name) for name in ("d_model", "num_heads", "d_ff")},
-            source_vocab=config.source_vocab_size,
-            vocab=config.target_vocab_size,
-            num_encoder=config.num_encoder_layers,
-            num_decoder=config.num_decoder_layers,
-            pre_norm=config.norm_placement == "pre",
-            epsilon=config.norm_epsilon,
-            times=config.d_model**0.5 if config.scaled_embedding else 1.0,
-            frequencies=self._keep(np.float32(_BASE) ** (-pairs / np.float32(config.d_model))),
-            encoder=self._layers("encoder", config.num_encoder_layers),
-            decoder=self._layers("decoder", config.num_decoder_layers),
-            scores=self._linear(ties.get("output.weight", "output.weight"), bias="output.bias"),
+        numbers.append(self._pointer(np.float32(_BASE) ** (-pairs / np.float32(config.d_model))))
+        for stack, number in zip(("encoder", "decoder"), config.num_layers, strict=True):
+            numbers.append(self._numbers([each for i in range(number) for each in self._layer(stack, i)]))
+        for stack in ("encoder", "decoder"):
+            numbers += self._norm(f"{stack}.final_norm") if is_pre else [0, 0]
+        return numbers + self._linear(ties.get("output.weight", "output.weight"), bias="output.bias")
+
+    def _layer(self, stack: str, i: int) -> list[int]:
+        """A Layer of native.c; an encoder's has no cross-attention."""
+        own, cross, feed = (
+            f"{stack}.layers.{i}.{part}" for part in ("self_attention", "cross_attention", "feed_forward")
         )
-        for side in ("source", "target"):
-            name = f"{side}.embedding.weight"
-            table = ties.get(name, name)
-            setattr(model, side, self._keep(self._tensors[table]))
-            setattr(model, f"{side}_scale", self._keep(self._tensors[table + SCALE]))
-        if model.pre_norm:
-            model.encoder_norm, model.decoder_norm = (self._norm(f"{side}.final_norm") for side in ("encoder", "decoder"))
-        return model
+        norms, query, memory, output = self._norm(f"{own}.norm"), *([0] * 6 for _ in range(3))
+        if stack == "decoder":
+            query, output = self._linear(f"{cross}.query.weight"), self._linear(f"{cross}.output.weight")
+            memory = self._linear(f"{cross}.key.weight", f"{cross}.value.weight")
+        norms += self._norm(f"{cross}.norm") if stack == "decoder" else [0, 0]
+        inputs = self._linear(*(f"{own}.{part}.weight" for part in ("query", "key", "value")))
+        inputs += self._linear(f"{own}.output.weight")
+        inner = self._linear(f"{feed}.hidden.weight") + self._linear(f"{feed}.output.weight")
+        return norms + self._norm(f"{feed}.norm") + inputs + query + memory + output + inner
 
-    def _layers(self, stack: str, number: int) -> Any:
-        layers = (_Layer * number)()
-        for i, layer in enumerate(layers):
-            own, cross, feed = (
-                f"{stack}.layers.{i}.{part}" for part in ("self_attention", "cross_attention", "feed_forward")
-            )
-            layer.self_norm, layer.norm = self._norm(f"{own}.norm"), self._norm(f"{feed}.norm")
-            layer.self_input = self._linear(*(f"{own}.{part}.weight" for part in ("query", "key", "value")))
-            layer.self_output = self._linear(f"{own}.output.weight")
-            layer.hidden, layer.output = (self._linear(f"{feed}.{part}.weight") for part in ("hidden", "output"))
-            if stack == "decoder":
-                layer.cross_norm, layer.query = self._norm(f"{cross}.norm"), self._linear(f"{cross}.query.weight")
-                layer.memory = self._linear(f"{cross}.key.weight", f"{cross}.value.weight")
-                layer.cross_output = self._linear(f"{cross}.output.weight")
-        self._kept.append(layers)
-        return layers
+    def _norm(self, name: str) -> list[int]:
+        return [self._pointer(self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]
 
-    def _norm(self, name: str) -> _Norm:
-        return _Norm(*(self._keep(self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")))
-
-    def _linear(self, *names: str, bias: str = "") -> _Linear:
-        """The maps with these weights, side by side."""
+    def _linear(self, *names: str, bias: str = "") -> list[int]:
+        """A Linear of native.c: the maps with these weights, side by side."""
         by_row = is_table(names[0])
         shape = self._tensors[names[0]].shape
         inputs, outputs = shape[by_row], shape[1 - by_row]
         filled = -(-outputs * len(names) // _PANEL) * _PANEL
         weight, self._room = np.split(self._room, [filled * inputs])
-        offset = _aligned(filled, np.int32)
-        scale, added = _aligned(filled, np.float32), _aligned(filled, np.float32)
-        linear = _Linear(*(self._keep(each) for each in (weight, offset, scale, added)), inputs, filled)
+        parts = [weight, *(_aligned(filled, kind) for kind in (np.int32, np.float32, np.float32))]
+        linear = [*(self._pointer(part) for part in parts), inputs, filled]
         for i, name in enumerate(names):
-            first = i * outputs
-            stored = self._keep(self._tensors[name])
-            self._library.regard_pack(ctypes.addressof(linear), stored, outputs, first, int(by_row))
-            scale[first : first + outputs] = self._tensors[name + SCALE]
-            biases = self._tensors.get(bias or name.replace(".weight", ".bias"))
-            if biases is not None:
-                added[first : first + outputs] = biases
+            place = slice(i * outputs, (i + 1) * outputs)
+            self._pack(self._numbers(linear), self._pointer(self._tensors[name]), outputs, place.start, by_row)
+            parts[2][place] = self._tensors[name + SCALE]
+            parts[3][place] = self._tensors.get(bias or name.replace(".weight", ".bias"), 0)
         return linear
 
-    def _keep(self, array: np.ndarray) -> int:
-        array = np.ascontiguousarray(array)
+    def _numbers(self, values: list[int]) -> int:
+        return self._pointer(np.array(values, np.int64))
+
+    def _pointer(self, array: np.ndarray) -> int:
+        assert array.flags.c_contiguous
         self._kept.append(array)
         return array.ctypes.data
 
@@ -252,36 +198,26 @@ def _aligned(count: int, kind: type[np.generic]) -> np.ndarray:
     return memory[begin : begin + count * size].view(kind)
 
 
-def _pointers(addresses: list[int]) -> Any:
-    return (_Pointer * len(addresses))(*addresses)
-
-
-def _names(config: ModelConfig, key: str, value: str) -> list[str]:
-    return [f"{part}.{i}" for i in range(config.num_decoder_layers) for part in (key, value)]
-
-
 class EncoderSession:
-    """Takes what encoder.onnx takes, and gives what decoder sessions of the same kernel read."""
+    """Takes what encoder.onnx takes, and gives what a decoder's session reads."""
 
     def __init__(self, model: NativeModel) -> None:
         self._model = model
-        self._names = _names(model.config, "cross_key", "cross_value")
+        self._names = _by_layer(model.config, "cross_key", "cross_value")
 
     def get_outputs(self) -> list[Value]:
         return [Value(name) for name in (*self._names, "source_bias")]
 
     def run(self, names: list[str], inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        config = self._model.config
-        tokens, lengths = (np.ascontiguousarray(inputs[name], np.int64) for name in ("tokens", "lengths"))
-        sentences, length = tokens.shape
+        binding, config = Binding(self._model.config), self._model.config
+        sentences, length = inputs["tokens"].shape
         shape = sentences, config.num_heads, length, config.head_dim
         outputs = {name: np.empty(shape, np.float32) for name in self._names}
-        cross = _pointers([array.ctypes.data for array in outputs.values()])
         outputs["source_bias"] = np.empty((sentences, 1, 1, length), np.float32)
-        call = _Call(encodes=1, rows=sentences, length=length, sentences=sentences, num_keys=length, cross=cross)
-        call.tokens, call.lengths = tokens.ctypes.data, lengths.ctypes.data
-        call.source_bias = outputs["source_bias"].ctypes.data
-        self._model.run(call)
+        for name, array in {**inputs, **outputs}.items():
+            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        binding.call[CALL.index("encodes")] = 1
+        self._model.run(binding.address)
         return [outputs[name] for name in names]
 
 
@@ -298,39 +234,40 @@ class DecoderSession:
         return Binding(self._model.config)
 
     def run_with_iobinding(self, binding: Binding) -> None:
-        self._model.run(binding.call)
+        self._model.run(binding.address)
 
 
 class Binding:
-    """Where the arrays of a decoder's call lie."""
+    """Where the arrays of a call lie."""
 
     def __init__(self, config: ModelConfig) -> None:
-        self.call = _Call()
-        layers = range(2 * config.num_decoder_layers)
-        self._cross, self._cache = (_pointers([0 for _ in layers]) for _ in range(2))
-        self.call.cross, self.call.cache = self._cross, self._cache
-        self._places = {
-            **{name: (self._cross, i) for i, name in enumerate(_names(config, "cross_key", "cross_value"))},
-            **{name: (self._cache, i) for i, name in enumerate(_names(config, "key", "value"))},
-        }
+        self.call, self._layers = np.zeros(len(CALL), np.int64), np.zeros((2, 2 * config.num_decoder_layers), np.int64)
+        self.address = self.call.ctypes.data
+        self.call[[CALL.index("cross"), CALL.index("cache")]] = [row.ctypes.data for row in self._layers]
+        names = [_by_layer(config, "cross_key", "cross_value"), _by_layer(config, "key", "value")]
+        self._places = {name: (part, i) for part, row in enumerate(names) for i, name in enumerate(row)}
 
     def bind_input(self, name: str, device: str, number: int, kind: Any, shape: tuple[int, ...], address: int) -> None:
-        call = self.call
+        sizes: dict[str, int] = {}
         if name in self._places:
-            pointers, i = self._places[name]
-            pointers[i] = address
-        elif hasattr(call, name) and name != "count":
-            setattr(call, name, address)
-        if name == "key.0":
-            call.capacity = shape[2]
-        elif name == "tokens":
-            call.rows, call.length = shape
+            self._layers[self._places[name]] = address
+            sizes = {"capacity": shape[2]} if name == "key.0" else {}
+        elif name in CALL and name != "count":
+            sizes = {name: address}
+        if name == "tokens":
+            sizes |= dict(zip(("rows", "length"), shape, strict=True))
         elif name == "source_bias":
-            call.sentences, call.num_keys = shape[0], shape[3]
+            sizes |= {"sentences": shape[0], "num_keys": shape[3]}
         elif name == "best_values":
-            call.count = shape[1]
+            sizes |= {"count": shape[1]}
+        for field, value in sizes.items():
+            self.call[CALL.index(field)] = value
 
     bind_output = bind_input
+
+
+def _by_layer(config: ModelConfig, key: str, value: str) -> list[str]:
+    return [f"{part}.{i}" for i in range(config.num_decoder_layers) for part in (key, value)]
 
 
 if __name__ == "__main__":

@@ -80,26 +80,37 @@ typedef struct Pool {
     pthread_mutex_t lock, one_call;
     pthread_cond_t wake;
     atomic_int arrived, turn, asleep;
+    atomic_int taken, done; /* of the parts into which the sentences of a call are divided */
     Worker workers[MAX_THREADS];
 } Pool;
 
 typedef struct { int id, size; Pool *pool; } Team;
 
-/* Wait for the whole team: for a moment busily, then asleep. */
+/* Wait until a counter leaves this value: for a moment busily, then asleep. */
+static void await(Pool *pool, atomic_int *counter, int value) {
+    for (int spins = 0; spins < SPINS && atomic_load(counter) == value; spins++) _mm_pause();
+    if (atomic_load(counter) != value) return;
+    atomic_fetch_add(&pool->asleep, 1);
+    while (atomic_load(counter) == value) syscall(SYS_futex, counter, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+    atomic_fetch_sub(&pool->asleep, 1);
+}
+
+static void advance(Pool *pool, atomic_int *counter) {
+    atomic_fetch_add(counter, 1);
+    if (atomic_load(&pool->asleep)) syscall(SYS_futex, counter, FUTEX_WAKE_PRIVATE, MAX_THREADS, 0, 0, 0);
+}
+
+/* Wait for the whole team. */
 static void meet(Team team) {
     if (team.size == 1) return;
     Pool *pool = team.pool;
     int turn = atomic_load(&pool->turn);
-    if (atomic_fetch_add(&pool->arrived, 1) == team.size - 1) {
+    if (atomic_fetch_add(&pool->arrived, 1) < team.size - 1) {
+        await(pool, &pool->turn, turn);
+    } else {
         atomic_store(&pool->arrived, 0);
-        atomic_fetch_add(&pool->turn, 1);
-        if (atomic_load(&pool->asleep)) syscall(SYS_futex, &pool->turn, FUTEX_WAKE_PRIVATE, MAX_THREADS, 0, 0, 0);
-        return;
+        advance(pool, &pool->turn);
     }
-    for (int spins = 0; spins < SPINS && atomic_load(&pool->turn) == turn; spins++) _mm_pause();
-    atomic_fetch_add(&pool->asleep, 1);
-    while (atomic_load(&pool->turn) == turn) syscall(SYS_futex, &pool->turn, FUTEX_WAIT_PRIVATE, turn, 0, 0, 0);
-    atomic_fetch_sub(&pool->asleep, 1);
 }
 
 static int64_t share(int64_t whole, int part, int parts) { return whole * part / parts; }
@@ -432,26 +443,37 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
         conclude(model, call, all->logits + r * filled, start + r, own->weights);
 }
 
-/* One thread's part of a call: its sentences, or its share of every product. */
-static void take_part(Worker *worker) {
-    Pool *pool = worker->pool;
-    const Call *call = pool->call;
-    int by_sentence = pool->by_sentence;
-    Team team = {by_sentence ? 0 : worker->id, by_sentence ? 1 : pool->threads, pool};
-    const Buffers *own = &worker->buffers, *all = by_sentence ? own : &pool->workers[0].buffers;
-    int64_t first = by_sentence ? share(call->sentences, worker->id, pool->threads) : 0;
-    int64_t last = by_sentence ? share(call->sentences, worker->id + 1, pool->threads) : call->sentences;
+static void run(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
     if (!call->encodes) {
         decode(team, call, all, own, first, last);
-    } else {
-        while (first < last) {
-            int64_t end = first, tokens = 0;
-            while (end < last && (tokens += call->lengths[end]) && (end == first || tokens <= GROUP)) end++;
-            encode(team, call, all, own, first, end);
-            first = end;
-        }
+        return;
     }
-    meet((Team){worker->id, pool->threads, pool});
+    while (first < last) {
+        int64_t end = first, tokens = 0;
+        while (end < last && (tokens += call->lengths[end]) && (end == first || tokens <= GROUP)) end++;
+        encode(team, call, all, own, first, end);
+        first = end;
+    }
+}
+
+/* One thread's work in a call: its share of every product, or parts of the sentences as long as there are any. So one
+   thread does the work of another that has not woken up yet. */
+static void take_part(Worker *worker, int by_sentence) {
+    Pool *pool = worker->pool;
+    const Buffers *own = &worker->buffers;
+    if (!by_sentence) {
+        Team team = {worker->id, pool->threads, pool};
+        run(team, pool->call, &pool->workers[0].buffers, own, 0, pool->call->sentences);
+        meet(team);
+        return;
+    }
+    for (int part; (part = atomic_fetch_add(&pool->taken, 1)) < pool->threads;) {
+        int64_t first = share(pool->call->sentences, part, pool->threads);
+        run((Team){0, 1, pool}, pool->call, own, own, first, share(pool->call->sentences, part + 1, pool->threads));
+        advance(pool, &pool->done);
+    }
+    if (!worker->id)
+        for (int done; (done = atomic_load(&pool->done)) < pool->threads;) await(pool, &pool->done, done);
 }
 
 static void *work(void *given) {
@@ -461,10 +483,10 @@ static void *work(void *given) {
         pthread_mutex_lock(&pool->lock);
         while (pool->job == seen && !pool->closing) pthread_cond_wait(&pool->wake, &pool->lock);
         seen = pool->job;
-        int closing = pool->closing;
+        int closing = pool->closing, by_sentence = pool->by_sentence;
         pthread_mutex_unlock(&pool->lock);
         if (closing) return 0;
-        take_part(worker);
+        take_part(worker, by_sentence);
     }
 }
 
@@ -518,7 +540,7 @@ static int know_positions(Pool *pool, int64_t wanted) {
 int regard_run(Pool *pool, Call *call) {
     pthread_mutex_lock(&pool->one_call);
     int64_t rows = call->rows * call->length, keys = call->num_keys;
-    pool->by_sentence = pool->threads == 1 || call->sentences >= 2 * pool->threads;
+    int by_sentence = pool->threads == 1 || call->sentences >= 2 * pool->threads;
     if (call->encodes && rows > GROUP) rows = call->length > GROUP ? call->length : GROUP;
     int64_t reached = call->length + (call->encodes ? 0 : call->positions[0]);
     if (reached > keys) keys = reached;
@@ -526,16 +548,17 @@ int regard_run(Pool *pool, Call *call) {
     int64_t vocab = call->encodes ? pool->model.source_vocab : pool->model.vocab;
     for (int64_t i = 0; i < call->rows * call->length; i++) failed |= call->tokens[i] < 0 || call->tokens[i] >= vocab;
     for (int i = 0; i < pool->threads; i++)
-        failed |= reserve(pool->workers + i, &pool->model, rows, keys, !call->encodes && (pool->by_sentence || !i));
+        failed |= reserve(pool->workers + i, &pool->model, rows, keys, !call->encodes && (by_sentence || !i));
     if (!failed) {
+        pthread_mutex_lock(&pool->lock);
         pool->call = call;
-        if (pool->threads > 1) {
-            pthread_mutex_lock(&pool->lock);
-            pool->job++;
-            pthread_cond_broadcast(&pool->wake);
-            pthread_mutex_unlock(&pool->lock);
-        }
-        take_part(pool->workers);
+        pool->by_sentence = by_sentence;
+        atomic_store(&pool->done, 0);
+        atomic_store(&pool->taken, by_sentence ? 0 : pool->threads);
+        pool->job++;
+        if (pool->threads > 1) pthread_cond_broadcast(&pool->wake);
+        pthread_mutex_unlock(&pool->lock);
+        take_part(pool->workers, by_sentence);
     }
     pthread_mutex_unlock(&pool->one_call);
     return failed;

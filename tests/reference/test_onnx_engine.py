@@ -76,7 +76,9 @@ def test_int8_is_near_torch(
         assert np.abs(logits - others).max() > 0
 
 
-@pytest.mark.parametrize("changes", [{}, dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)])
+@pytest.mark.parametrize(
+    "changes", [{}, dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)]
+)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures(*KERNEL)
 def test_the_kernel_is_near_torch(
@@ -85,7 +87,7 @@ def test_the_kernel_is_near_torch(
     """On a processor without the kernel the graphs stand in."""
     folder = save_model(random_model(**KERNEL_SIZES, **changes), tmp_path / "model", "int8")
     engine = OnnxEngine(folder, threads, "int8")
-    assert isinstance(engine._decoder, native.DecoderSession) == bool(KERNEL)
+    assert isinstance(engine._decoder, native.Kernel) == bool(KERNEL)
     for logits, others, seen, others_seen in steps((TorchEngine(load_model(folder)[0]), engine)):
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
         assert np.abs(seen - others_seen).max() <= 0.02

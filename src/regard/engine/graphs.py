@@ -14,7 +14,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING, Precision, pad
-from regard.engine.native import NativeModel, open_kernel, processor_flags
+from regard.engine.native import Kernel, open_kernel, processor_flags
 from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
@@ -42,7 +42,7 @@ class Graphs:
         """Whether matrix products are of bytes."""
         self._threads = default_threads() if threads is None else threads
 
-    def kernel(self) -> NativeModel | None:
+    def kernel(self) -> Kernel | None:
         """What runs encoder and decoder in place of their graphs, where it is there and may."""
         return open_kernel(self._folder, self.config, self._threads) if self.quantized else None
 

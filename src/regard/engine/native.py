@@ -9,20 +9,21 @@ and with REGARD_NATIVE=0 the graphs run on onnxruntime. See docs/decisions/009-n
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import platform
 import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from regard.config import ModelConfig
 from regard.errors import ModelError, UsageError
-from regard.folder.checkpoint import WEIGHTS, read_header
+from regard.folder.checkpoint import WEIGHTS
 from regard.folder.tensors import SCALE, is_table, tied_names
 
 SOURCE = Path(__file__).with_suffix(".c")
@@ -35,6 +36,14 @@ CALL = (
     *("source_bias", "cross", "cache", "best_values", "log_probabilities", "attention", "best_tokens"),
 )
 """the fields of a Call of native.c; every field of its structures takes 8 bytes"""
+SIZES = {
+    "tokens": {"rows": 0, "length": 1},
+    "source_bias": {"sentences": 0, "num_keys": 3},
+    "key.0": {"capacity": 2},
+    "best_values": {"count": 1},
+}
+"""sizes of a Call, and the axes of the arrays they are read from"""
+CROSS = "cross_key", "cross_value"
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -45,14 +54,18 @@ def library_path() -> Path:
 
 
 def compile_to(path: Path) -> None:
-    options = ["-std=gnu11", "-O3", "-fPIC", "-shared", "-pthread"]
-    options += [f"-m{flag.replace('_', '')}" for flag in PROCESSOR]
-    compiler = os.environ.get("CC", "cc")
     scratch = path.with_suffix(f".{os.getpid()}")
+    options = [
+        "-std=gnu11",
+        "-O3",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+        *(f"-m{flag.replace('_', '')}" for flag in PROCESSOR),
+    ]
+    command = [os.environ.get("CC", "cc"), *options, str(SOURCE), "-o", str(scratch), "-lm"]
     try:
-        subprocess.run(
-            [compiler, *options, str(SOURCE), "-o", str(scratch), "-lm"], check=True, capture_output=True, text=True
-        )
+        subprocess.run(command, check=True, capture_output=True, text=True)
         scratch.replace(path)
     except (OSError, subprocess.CalledProcessError) as error:
         reason = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[0]
@@ -80,23 +93,16 @@ def covers(config: ModelConfig) -> bool:
     )
 
 
-def open_kernel(folder: Path, config: ModelConfig, threads: int) -> NativeModel | None:
+def open_kernel(folder: Path, config: ModelConfig, threads: int) -> Kernel | None:
     """The kernel over an int8 folder, or None where graphs run it."""
     path = library_path()
     if os.environ.get("REGARD_NATIVE") == "0" or not covers(config) or not path.is_file():
         return None
-    return NativeModel(path, folder, config, threads) if processor_flags().issuperset(PROCESSOR) else None
+    return Kernel(path, folder, config, threads) if processor_flags().issuperset(PROCESSOR) else None
 
 
-class Value(NamedTuple):
-    """An input or output, as onnxruntime describes it."""
-
-    name: str
-    shape: tuple[int, ...] = ()
-
-
-class NativeModel:
-    """The weights as the kernel reads them, and its threads."""
+class Kernel:
+    """The weights as the kernel reads them, and its threads: both sessions of the engine at once."""
 
     def __init__(self, path: Path, folder: Path, config: ModelConfig, threads: int) -> None:
         self.config = config
@@ -106,19 +112,14 @@ class NativeModel:
         library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
         self._run, self._close, self._pack = library.regard_run, library.regard_close, library.regard_pack
         self._run.argtypes, self._close.argtypes = [_POINTER, _POINTER], [_POINTER]
-        header = read_header(folder)
-        data = np.memmap(folder / WEIGHTS, np.int8, "r", offset=len(header))
-        self._tensors: dict[str, np.ndarray] = {}
-        for name, about in json.loads(header[8:]).items():
-            begin, end = about["data_offsets"]
-            kind = np.int8 if about["dtype"] == "I8" else np.float32
-            self._tensors[name] = data[begin:end].view(kind).reshape(about["shape"])
+        self._tensors = load_file(folder / WEIGHTS)
         self._kept: list[np.ndarray] = []
         """what the kernel holds pointers to"""
         matrices = (tensor.size for tensor in self._tensors.values() if tensor.dtype == np.int8)
         # In one block, for which NumPy asks for large pages: reading takes a quarter less.
         self._room = _aligned(sum(matrices) + _PANEL * config.d_model, np.int8)
         self._pool = library.regard_open(self._numbers(self._model()), threads)
+        del self._tensors, self._room
         if not self._pool:
             raise ModelError(f"{folder} needs more memory than there is; use a smaller model")
 
@@ -126,8 +127,31 @@ class NativeModel:
         if getattr(self, "_pool", None):
             self._close(self._pool)
 
-    def run(self, call: int) -> None:
-        if self._run(self._pool, call):
+    def get_inputs(self) -> list[Any]:
+        return [SimpleNamespace(name="key.0", shape=(0, 0, 0, self.config.head_dim))]
+
+    def get_outputs(self) -> list[Any]:
+        return [SimpleNamespace(name=each) for each in (*_by_layer(self.config, *CROSS), "source_bias")]
+
+    def run(self, names: list[str], inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        """The encoder: what encoder.onnx takes, and what a step reads."""
+        binding, config = Binding(self.config), self.config
+        sentences, length = inputs["tokens"].shape
+        shape = sentences, config.num_heads, length, config.head_dim
+        shapes = dict.fromkeys(_by_layer(config, *CROSS), shape) | {"source_bias": (sentences, 1, 1, length)}
+        outputs = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
+        for name, array in {**inputs, **outputs}.items():
+            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        binding.call[CALL.index("encodes")] = 1
+        self.run_with_iobinding(binding)
+        return [outputs[name] for name in names]
+
+    def io_binding(self) -> Binding:
+        return Binding(self.config)
+
+    def run_with_iobinding(self, binding: Binding) -> None:
+        """A step, with the inputs and outputs of decoder.onnx bound; or what `run` asks for."""
+        if self._run(self._pool, binding.address):
             raise MemoryError("a token outside the vocabulary, or not enough memory for this batch")
 
     def _model(self) -> list[int]:
@@ -176,7 +200,7 @@ class NativeModel:
         linear = [*(self._pointer(part) for part in parts), inputs, filled]
         for i, name in enumerate(names):
             place = slice(i * outputs, (i + 1) * outputs)
-            self._pack(self._numbers(linear), self._pointer(self._tensors[name]), outputs, place.start, by_row)
+            self._pack(self._numbers(linear), self._tensors[name].ctypes.data, outputs, place.start, by_row)
             parts[2][place] = self._tensors[name + SCALE]
             parts[3][place] = self._tensors.get(bias or name.replace(".weight", ".bias"), 0)
         return linear
@@ -198,45 +222,6 @@ def _aligned(count: int, kind: type[np.generic]) -> np.ndarray:
     return memory[begin : begin + count * size].view(kind)
 
 
-class EncoderSession:
-    """Takes what encoder.onnx takes, and gives what a decoder's session reads."""
-
-    def __init__(self, model: NativeModel) -> None:
-        self._model = model
-        self._names = _by_layer(model.config, "cross_key", "cross_value")
-
-    def get_outputs(self) -> list[Value]:
-        return [Value(name) for name in (*self._names, "source_bias")]
-
-    def run(self, names: list[str], inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        binding, config = Binding(self._model.config), self._model.config
-        sentences, length = inputs["tokens"].shape
-        shape = sentences, config.num_heads, length, config.head_dim
-        outputs = {name: np.empty(shape, np.float32) for name in self._names}
-        outputs["source_bias"] = np.empty((sentences, 1, 1, length), np.float32)
-        for name, array in {**inputs, **outputs}.items():
-            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        binding.call[CALL.index("encodes")] = 1
-        self._model.run(binding.address)
-        return [outputs[name] for name in names]
-
-
-class DecoderSession:
-    """Takes and gives what decoder.onnx does, bound."""
-
-    def __init__(self, model: NativeModel) -> None:
-        self._model = model
-
-    def get_inputs(self) -> list[Value]:
-        return [Value("key.0", (0, 0, 0, self._model.config.head_dim))]
-
-    def io_binding(self) -> Binding:
-        return Binding(self._model.config)
-
-    def run_with_iobinding(self, binding: Binding) -> None:
-        self._model.run(binding.address)
-
-
 class Binding:
     """Where the arrays of a call lie."""
 
@@ -244,24 +229,16 @@ class Binding:
         self.call, self._layers = np.zeros(len(CALL), np.int64), np.zeros((2, 2 * config.num_decoder_layers), np.int64)
         self.address = self.call.ctypes.data
         self.call[[CALL.index("cross"), CALL.index("cache")]] = [row.ctypes.data for row in self._layers]
-        names = [_by_layer(config, "cross_key", "cross_value"), _by_layer(config, "key", "value")]
+        names = _by_layer(config, *CROSS), _by_layer(config, "key", "value")
         self._places = {name: (part, i) for part, row in enumerate(names) for i, name in enumerate(row)}
 
     def bind_input(self, name: str, device: str, number: int, kind: Any, shape: tuple[int, ...], address: int) -> None:
-        sizes: dict[str, int] = {}
         if name in self._places:
             self._layers[self._places[name]] = address
-            sizes = {"capacity": shape[2]} if name == "key.0" else {}
         elif name in CALL and name != "count":
-            sizes = {name: address}
-        if name == "tokens":
-            sizes |= dict(zip(("rows", "length"), shape, strict=True))
-        elif name == "source_bias":
-            sizes |= {"sentences": shape[0], "num_keys": shape[3]}
-        elif name == "best_values":
-            sizes |= {"count": shape[1]}
-        for field, value in sizes.items():
-            self.call[CALL.index(field)] = value
+            self.call[CALL.index(name)] = address
+        for field, axis in SIZES.get(name, {}).items():
+            self.call[CALL.index(field)] = shape[axis]
 
     bind_output = bind_input
 

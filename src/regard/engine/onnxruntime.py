@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from regard.decode.interface import State
-from regard.engine import Precision, native, pad
+from regard.engine import Precision, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
 from regard.engine.graphs import MEMORY, Graphs
 
@@ -80,14 +80,14 @@ class OnnxEngine:
         self._encoder: Any = None
         seen: set[str] = set()
         if self.config.has_encoder:
-            self._encoder = native.EncoderSession(kernel) if kernel else graphs.open("encoder", {"tokens", "lengths"})
+            self._encoder = kernel or graphs.open("encoder", {"tokens", "lengths"})
             # The vectors of the tokens themselves serve search.
             seen = {output.name for output in self._encoder.get_outputs()} - {MEMORY}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
         own = {"tokens", "positions", "last", "total", "places", "count"}
-        self._decoder = native.DecoderSession(kernel) if kernel else graphs.open("decoder", {*own, *past, *seen})
+        self._decoder: Any = kernel or graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.config import RECURRENT, ModelConfig
+from regard.engine import native
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace
@@ -144,6 +146,20 @@ def tiny_config() -> Callable[..., ModelConfig]:
         return ModelConfig(**{**sizes, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def compiled_kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kernel") / "kernel.so"
+    native.compile_to(path)
+    return path
+
+
+@pytest.fixture
+def kernel(compiled_kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models that the kernel in C covers run on it."""
+    monkeypatch.setattr(native, "library_path", lambda: compiled_kernel)
+    monkeypatch.delenv("REGARD_NATIVE", raising=False)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from regard.documents.xml import Element, escape, items_of, parse
 from regard.errors import DataError
 
 _XLIFF_CODES = {
-    "g": "pair", "mrk": "pair", "pc": "pair", "sub": "alone",
+    "g": "pair", "mrk": "pair", "pc": "pair", "sub": "alone", "x": "object", "ph": "object", "it": "alone",
     "bx": "open", "bpt": "open", "sc": "open", "sm": "open",
     "ex": "close", "ept": "close", "ec": "close", "em": "close",
 }  # fmt: skip

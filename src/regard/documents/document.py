@@ -1,8 +1,9 @@
 """Whole documents: read, translated segment by segment, and written with everything else as it was.
 
 A segment is given to the model as it reads. If a placeholder does not come back, the segment is tried again with names
-in place of the placeholders. If that fails, or a tag finds no room, the words between the codes are translated on their
-own and the codes stay where they were. Such a segment is doubtful, and a warning names it.
+in place of the placeholders. If that fails, the words between the codes are translated on their own and the codes stay
+where they were. If the words of a tag have no place in the translation, they are translated on their own, and the rest
+again around a placeholder for them. Such segments are doubtful, and a warning names them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from regard.documents.segments import (
     Reader,
     Segment,
     cancelled_when,
+    partners,
     parts_of,
     segments_of,
     written,
@@ -132,13 +134,31 @@ def translate_segments(
     filled = {segment: _with_codes(segment, known) for segment in segments}
     found: dict[Segment, TranslatedSegment] = {}
     left = list(dict.fromkeys(filled.values()))
+    cut: dict[Segment, Segment] = {}
     for stand_ins in (False, True):
-        shown = [ShownSegment(segment, stand_ins=stand_ins) for segment in left]
+        shown = [ShownSegment(segment, stand_ins=stand_ins) for segment in left if segment not in cut]
         shown = [each for each in shown if not each.needs_parts and (each.kept or not stand_ins)]
         found |= _translated(shown, translate, language)
         left = [segment for segment in left if segment not in found]
-    found |= _in_parts(left, translate, language)
+        cut |= {each.segment: _without_words_of(each.segment, each.lost) for each in shown if each.lost}
+    if cut:
+        again = translate_segments(cut.values(), translate, language)
+        found |= {segment: replace(again[each], source=segment.text, doubt=_IN_PARTS) for segment, each in cut.items()}
+    found |= _in_parts([segment for segment in left if segment not in cut], translate, language)
     return known | {segment: found[each] for segment, each in filled.items()}
+
+
+def _without_words_of(segment: Segment, lost: Sequence[int]) -> Segment:
+    """The segment with an object in place of each pair of tags without a place; its words are a segment of their own."""
+    items = list(segment.items)
+    pairs = partners(items)
+    for place in reversed(lost):
+        inside = items[place + 1 : pairs[place]]
+        parts = (items[place].raw, *parts_of(inside, segment.escape, segment.has_same_marks), items[pairs[place]].raw)
+        items[place : pairs[place] + 1] = [
+            Code("".join(item.raw for item in segment.items[place : pairs[place] + 1]), "object", parts=parts)
+        ]
+    return replace(segment, items=tuple(items))
 
 
 def _with_codes(segment: Segment, known: dict[Segment, TranslatedSegment]) -> Segment:

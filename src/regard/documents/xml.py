@@ -127,7 +127,7 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
         names = (given[key] for key in ("rid", "startRef", "i", "id") if given.get(key))
         return [Code(raw, "open" if kind == "open" else "close", name=next(names, ""))]
     if kind != "pair" or element.inner == element.end:
-        return [Code(raw, "alone")]
+        return [Code(raw, "object" if kind == "object" else "alone")]
     content = items_of(text, element, codes)
     if given.get("translate") == "no" or given.get("mtype") == "protected":
         return [code_with(raw, "".join(map(shown, content)))]

@@ -25,6 +25,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """line ends and terminal controls; an output has none unless the source has"""
 _MAX_CODES = 200
 """codes of a segment; with more, only the source's order is sure to be right"""
+_NUM_NEXT = 8
+"""items after an object that are looked at"""
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
@@ -70,12 +72,17 @@ class ShownSegment:
         self._tag_items: list[int] = []
         # Every model copies a letter with a number; a pipeline of ours protects a number in braces.
         form = "X{}" if stand_ins else "{{{}}}"
-        names = (name for name in map(form.format, count(1)) if name not in segment.text)
+        taken = set(re.findall(r"X\d+|\{\d+\}", segment.text))
+        names = (name for name in map(form.format, count(1)) if name not in taken)
         self.text = ""
         for number, item in enumerate(segment.items):
             shown, at = show(item), len(self.text)
             if isinstance(item, Code):
-                words = _as_word(item, self.text, segment.items[number + 1 :]) if item.kind == "object" else None
+                words = (
+                    _as_word(item, self.text, segment.items[number + 1 : number + _NUM_NEXT])
+                    if item.kind == "object"
+                    else None
+                )
                 if item.kind == "kept" or words:
                     frame, item = words or ("%s", item)
                     name = next(names) if stand_ins or words else shown

@@ -30,6 +30,8 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?
 """what a footnote shows in the text"""
 _NUM_BEFORE = 10
 """characters before a footnote that are looked at"""
+_MAX_UNIT = 8
+"""items of a footnote's mark"""
 _BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -130,6 +132,8 @@ class Slot:
     """whether it is beside the text, as the attributes of a block are"""
     if_doubtful: str = ""
     """written before the parts if a translation is doubtful"""
+    finish: Callable[[str], str] = str
+    """applied to what the parts give together"""
 
 
 Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]
@@ -230,6 +234,7 @@ def _with_units(items: list[Item]) -> list[Item]:
     place, before = 0, ""
     while place < len(items):
         last = pairs.get(place, -1)
+        last = last if last - place < _MAX_UNIT else -1
         inside = items[place : last + 1]
         text = "".join(map(shown, inside))
         after = "".join(map(shown, items[last + 1 : last + 3]))[:1]

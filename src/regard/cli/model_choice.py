@@ -26,8 +26,11 @@ class ModelChoice:
         self._loaded: Model | None = None
         self._router = LanguageRouter(self._load, target)
 
-    def load_for(self, texts: Sequence[str]) -> Model:
+    def load_for(self, texts: Sequence[str], declared: tuple[str, str] = ("", "")) -> Model:
+        """The model that was named, else the one for the declared languages, else for that of the texts."""
         source, target = self._source, self._target
+        if any(declared) and not self._model and source in (None, AUTO):
+            return self._load(declared[0] or None, target or declared[1])
         if source == AUTO:  # a model that is named has its language
             source = None if self._model else source_language_of(texts, target)
         elif not (self._model or source or target):

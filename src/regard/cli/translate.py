@@ -33,6 +33,8 @@ def translate(
     ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
     require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
     glossary: opt.GlossaryFile = None,
+    memory: Annotated[opt.File, opt.option("Exact matches from this .tmx, new ones into it.", "FILE")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count the segments and words of documents.")] = False,
     whole: opt.Whole = False,
     plain: opt.Plain = False,
     settings: opt.BeamSettings = None,
@@ -44,7 +46,7 @@ def translate(
     """Translate texts, documents, or stdin line by line.
 
     As many lines come out as went in, an empty one for an empty one, each as soon as it is known. Documents
-    are .txt .md .html .srt .vtt .po .xliff .tmx; everything but their text stays as it is.
+    are .txt .md .html .srt .vtt .po .xliff .tmx .docx .odt .pptx .epub; everything but their text stays as it is.
     """
     from regard.cli.lines import STDIN, Writer
     from regard.cli.model_choice import ModelChoice
@@ -64,8 +66,11 @@ def translate(
         from regard.cli.documents import named_documents, translate_documents
 
         if paths := named_documents(given):
-            translate_documents(paths, output, choice, options, encoding=encoding, as_json=as_json, force=force)
+            about: dict[str, Any] = {"encoding": encoding, "as_json": as_json, "force": force}
+            translate_documents(paths, output, choice, options, memory=memory, dry_run=dry_run, **about)
             return
+    if memory or dry_run:
+        raise UsageError("--memory and --dry-run are for documents: got texts or lines; name a file such as page.html")
     count = options.get("n_best", 1)
     options["alignment"] = as_json
     with Writer(output, force=force) as writer:

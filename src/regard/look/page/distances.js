@@ -28,18 +28,20 @@ export async function rotaryCards(app) {
 	const here = isEncoder ? app.state.token : app.state.step;
 	const query = await app.tensor(`${part.path}.query`);
 	const size = query.length(2);
+	/** @param {number} pair */
+	const speed = (pair) => app.config.rotary_frequencies?.[pair] ?? wave(1, 2 * pair, size).angle;
 	const distances = range(MOST_DISTANT + 1);
 	const heads = range(query.length(0)).map((head) => {
 		// The length of each pair, which turning does not change.
 		const pairs = range(size / 2).map((i) => query.at([head, here, 2 * i]) ** 2 + query.at([head, here, 2 * i + 1]) ** 2);
-		return distances.map((distance) => pairs.reduce((sum, each, i) => sum + each * Math.cos(wave(distance, 2 * i, size).angle), 0) / Math.sqrt(size));
+		return distances.map((distance) => pairs.reduce((sum, each, i) => sum + each * Math.cos(distance * speed(i)), 0) / Math.sqrt(size));
 	});
 	return [
 		lead("Attention alone ignores order. This model adds nothing to the embedding: it turns each query and key by an angle that grows with the position. The product of two then depends on how far apart they are, not on where they stand."),
 		card(
 			["Each pair of features turns like the hand of a clock", codeLink(app, "rotation")],
-			p("", `Pair i of features (counted from 0) turns by position / 10000^(2i / ${size}) radians: the left pairs turn fast, as a second hand does, the right ones hardly. The band shows the cosine of the angle.`),
-			matrix({ title: "cosine of the angle", rows: tokens.slice(0, MOST_ROWS), columns: size / 2, value: (row, pair) => Math.cos(wave(row, 2 * pair, size).angle), scale: "signed", limit: 1, markedRow: here, rowHeight: 14 }),
+			p("", `Each pair of features turns by ${show(speed(0), 2)} radians from one position to the next in the first pair, by ${show(speed(size / 2 - 1), 6)} in the last: the left pairs turn fast, as a second hand does, the right ones hardly. The band shows the cosine of the angle.`),
+			matrix({ title: "cosine of the angle", rows: tokens.slice(0, MOST_ROWS), columns: size / 2, value: (row, pair) => Math.cos(row * speed(pair)), scale: "signed", limit: 1, markedRow: here, rowHeight: 14 }),
 		),
 		card(
 			"What the distance does to a score",

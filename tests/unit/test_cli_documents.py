@@ -3,6 +3,7 @@
 import functools
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import cli_fixtures
 import polib
@@ -12,7 +13,9 @@ from document_fixtures import DOCUMENTS, encoded
 from fixtures import make_model_folder
 from typer.testing import Result
 
+import regard
 from regard.api import Model
+from regard.documents import declared_languages
 from regard.text.protected import placeholders
 
 
@@ -107,5 +110,60 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(
     monkeypatch.chdir(tmp_path)
     Path("notes.log").write_text("Bonjour.\n")
     refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
+    Path("letter.PDF").write_bytes(b"%PDF")
+    refused(run("-m", folder, "letter.PDF"), "got letter.PDF; save it as one of these")
     Path("letter.DOCX").write_bytes(b"PK")
-    refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as one of these")
+    refused(run("-m", folder, "letter.DOCX"), "letter.DOCX: the file must be a whole .docx file", 1)
+
+
+XLIFF = '<xliff version="2.0" srcLang="{}" trgLang="{}"><file><unit><segment><source>Hello</source></segment></unit></file></xliff>'
+
+
+@pytest.mark.parametrize(
+    "suffix, text, declared",
+    [
+        (".xliff", XLIFF.format("en-US", "fr"), ("en", "fr")),
+        (".xlf", '<xliff version="1.2"><file source-language="fr" target-language="en_GB"/></xliff>', ("fr", "en")),
+        (".po", 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n', ("", "pt")),
+        (".html", '<!DOCTYPE html><html class=x lang="fr-CA"><p lang="de">', ("fr", "")),
+        (".html", "<p lang='de'>", ("", "")),
+        (".txt", 'lang="de"', ("", "")),
+    ],
+)
+def test_what_a_document_declares(suffix: str, text: str, declared: tuple[str, str]) -> None:
+    assert declared_languages(text.encode(), suffix) == declared
+
+
+def test_declared_languages_are_obeyed(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def load(name: object, *, source_language: object, target_language: object, **_: object) -> Model:
+        asked.append((source_language, target_language))
+        return regard.load(folder)
+
+    monkeypatch.setattr("regard.cli.model_choice.load", load)
+    page, german = tmp_path / "a.html", tmp_path / "a.xliff"
+    page.write_text('<html lang="fr"><p>The weather is very nice today, is it not?</p>', "utf-8")
+    assert run(page).exit_code == 0 and asked == [("fr", "")]
+    german.write_text(XLIFF.format("fr", "de"), "utf-8")
+    refused(run("-m", folder, german), "the translation must be in de, as the file declares: got en; name a model", 1)
+
+
+def test_a_memory_is_used_and_grows(folder: str, tmp_path: Path) -> None:
+    page, memory, out = tmp_path / "a.html", tmp_path / "memory.tmx", tmp_path / "out.html"
+    page.write_text("<p>Un <b>chat</b>.</p><p>Deux chats.</p>", "utf-8")
+    tu = '<tu><tuv xml:lang="{}"><seg>Deux chats.</seg></tuv><tuv xml:lang="en"><seg>TWO &amp; CATS.</seg></tuv></tu>'
+    before = '<tmx version="1.4"><header srclang="fr"/><body><!-- mine -->{}</body></tmx>\n'.format(tu.format("fr"))
+    memory.write_text(before, "utf-8")
+    result = run("-m", folder, page, "--dry-run", "--json", "--memory", memory)
+    counts = {"segments": 2, "different": 2, "words": 4, "in the memory": 1}
+    assert json.loads(result.stdout) == {"file": str(page), **counts} and memory.read_text("utf-8") == before
+    assert run("-m", folder, page, "--memory", memory, "-o", out).exit_code == 0
+    first, after = out.read_text("utf-8"), memory.read_text("utf-8")
+    assert "<p>TWO &amp; CATS.</p>" in first and after.startswith(before.removesuffix("</body></tmx>\n"))
+    assert [
+        each.get("{http://www.w3.org/XML/1998/namespace}lang") for each in ElementTree.fromstring(after).iter("tuv")
+    ] == ["fr", "en"] * 2
+    assert run("-m", folder, page, "--memory", memory, "-o", out, "--force").exit_code == 0
+    assert out.read_text("utf-8") == first and memory.read_text("utf-8") == after
+    refused(run("-m", folder, "Bonjour", "--memory", memory), "--memory and --dry-run are for documents")

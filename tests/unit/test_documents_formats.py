@@ -103,6 +103,43 @@ def test_a_tag_inside_a_word_stays_there(before: str, target: str, after: str) -
     assert out.data.decode() == after and out.warnings == []
 
 
+@pytest.mark.parametrize(
+    "before, shown, target, after",
+    [
+        ("Click <img> now.", "Click {1} now.", "Maintenant {1}, cliquez.", "Maintenant <img>, cliquez."),
+        ("One<img>two three", "One {1} two three", "Un {1} deux trois", "Un<img>deux trois"),
+        ("Our shop<sup><a>[2]</a></sup> is here", "Our shop is here", "Ici shop est", "Ici shop<sup><a>[2]</a></sup> est"),
+        ("<a>@<b>alice</b></a>, thanks", "@alice, thanks", "Merci, @alice !", "Merci, <a>@<b>alice</b></a>"),
+    ],
+)  # fmt: skip
+def test_objects_notes_and_mentions_are_units(before: str, shown: str, target: str, after: str) -> None:
+    out = translate_document(before.encode(), ".html", translator({shown: target}.__getitem__))
+    assert out.data.decode() == after and out.warnings == []
+
+
+class Linked:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.alignment = [Link((0, 5), (0, 3), 1.0), Link((len("Grand, second et "), 21), (4, 7), 1.0)]
+
+
+def test_words_that_the_translation_leaves_out_are_translated_alone() -> None:
+    answers = {"Grand, second et chat": "big cat", "Grand, {1} et chat": "big {1} cat", "second": "second one"}
+    out = translate_document(
+        b"Grand, <b>second</b> et chat", ".html", lambda texts: [Linked(answers[text]) for text in texts]
+    )
+    assert out.data == b"Big <b>second one</b> cat" and "in parts" in out.warnings[0]
+
+
+def test_front_matter_and_titles_of_markdown() -> None:
+    text = "---\ntitle: Le chat\nlayout: page\n---\n[Un lien](u \"Son titre\") et ![une image](a.png 'Oh').\n"
+    assert loud(text, ".md") == text.replace("Le chat", "LE CHAT").replace("Un lien", "UN LIEN").replace(
+        "Son titre", "SON TITRE"
+    ).replace(" et ", " ET ").replace("une image", "UNE IMAGE").replace("Oh", "OH")
+    colon = translate_document(b"---\ntitle: Un\n---\n", ".md", translator(lambda text: 'A: "b"')).data
+    assert colon == b'---\ntitle: "A: \\"b\\""\n---\n'
+
+
 def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> None:
     asked: list[list[str]] = []
 

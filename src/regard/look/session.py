@@ -5,10 +5,12 @@ A run takes the pipeline of `translate`: its text is the one that `translate` gi
 
 from __future__ import annotations
 
+import functools
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,11 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
+from regard.folder.catalogue import available
+from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
+from regard.text import check_text
 from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.pipeline import Translator
@@ -104,11 +109,11 @@ class Session:
         self.decode, self.options = decode, options
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
-        subjects = [subject] if compare is None else [subject, compare]
-        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)]
+        self._subjects = [subject] if compare is None else [subject, compare]
+        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(self._subjects)]
         """the run of each model as it is"""
         self.original = self.unchanged[0]
-        self._next = len(subjects)
+        self._next = len(self.unchanged)
 
     @property
     def second(self) -> Run | None:
@@ -122,12 +127,40 @@ class Session:
 
     def sentence(self, sentence: int, number: int = 0) -> Run:
         """Another sentence of the text, in the model of run `number`."""
-        first = self.unchanged[self.run(number).model]
+        run = self.run(number)
+        first = run.original or run
         if first.sentence == sentence:
             return first
         place: Any = {"model": first.model, "sentence": sentence}
         with self._lock:
             return self._keep(self._run(self._next, first.subject, first.text, **place))
+
+    @functools.cached_property
+    def models(self) -> list[tuple[str, Path | None, Manifest]]:
+        """Name, folder and manifest of each model that can be given a text: the session's own, then all others here."""
+        own = [(each.name, each.folder, each.manifest) for each in self._subjects]
+        folders = [folder and folder.resolve() for _, folder, _ in own]
+        others = [each for each in available() if each.folder.resolve() not in folders]
+        return [*own, *((each.name, each.folder, each.manifest) for each in others)]
+
+    def text(self, text: str, model: int = 0) -> Run:
+        """Another text, in one of `models`."""
+        if not 0 <= model < len(self.models):
+            raise UsageError(f"model must be from 0 to {len(self.models) - 1}: got {model}; choose one of the list")
+        if not check_text(text, "a sentence to look at").strip():
+            raise UsageError("a sentence to look at must have words: got none; give some text")
+        _, folder, _ = self.models[model]
+        with self._lock:
+            subject = next((each for each in self._subjects if each.folder == folder), None)
+            if subject is None:
+                assert folder is not None
+                self._subjects.append(subject := Subject.open(folder))
+            return self._keep(self._run(self._next, subject, text, model=model))
+
+    def _decode_of(self, subject: Subject) -> DecodeConfig:
+        """How outputs are searched: a model that was chosen on the page has its own settings."""
+        own = getattr(self, "unchanged", None)
+        return self.decode if own is None or any(subject is each.subject for each in own) else subject.manifest.decode
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` as it was at first, with these changes, in the order they were made."""
@@ -182,11 +215,11 @@ class Session:
         if translates:
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
-            followed = follow(translator, text, self.decode, options, sentence)
+            followed = follow(translator, text, self._decode_of(subject), options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
             stages["target"] = stages["text.restored"]
         else:
-            source, num_given, found = self._continue(translator, text, plan)
+            source, num_given, found = self._continue(translator, text, plan, self._decode_of(subject))
         plan.check_lengths(len(source))
         written = found.hypotheses[0].tokens if found.hypotheses else []
         trace = trace_pair(subject.network, source, written, plan.edits_at(0))
@@ -194,7 +227,9 @@ class Session:
         trace.metadata |= {"changes": [dict(change) for change in plan.changes], **stages}
         return Run(number, subject, text, source, num_given, found, trace, plan, model, sentence, original)
 
-    def _continue(self, translator: Translator, text: str, plan: Plan) -> tuple[list[int], int, Found]:
+    def _continue(
+        self, translator: Translator, text: str, plan: Plan, decode: DecodeConfig
+    ) -> tuple[list[int], int, Found]:
         """A model that does not translate: the source it reads, how many tokens it is given, and what it wrote."""
         config, own = translator.config, translator.target
         source = translator.source_ids(text) if config.has_encoder else []
@@ -204,5 +239,5 @@ class Session:
             raise UsageError(f"a sentence must have at most {longest} tokens: got {length}; look at a part of it")
         if not config.has_decoder:
             return source, 0, Found([], [])
-        found = find(translator.engine, source, self.decode, plan.prefix or given)
+        found = find(translator.engine, source, decode, plan.prefix or given)
         return source, len(given), found

@@ -61,7 +61,7 @@ export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
 	const { file, line } = place;
-	const href = app.data.isLive && `api/code/${box}?run=${app.doc.run}#here`;
+	const href = app.data.engineName === "python" && `api/code/${box}?run=${app.doc.run}#here`;
 	return element("a", { class: "code-link", href, target: "_blank", title: `computed in ${file}, line ${line}` }, `${file.split("/").pop()}:${line}`);
 }
 

@@ -101,6 +101,7 @@ export class FeedForward extends AddAndNorm {
 		const shape = [x.length / config.d_model, config.d_ff];
 		const inputs = this.normInput(x, trace);
 		const hidden = keep(trace, "hidden", shape, this.weights.linear(inputs, `${this.name}.hidden`));
+		/** @type {Float32Array} */
 		let activated = hidden.map(this.activation);
 		if (this.isGated) {
 			const gate = keep(trace, "gate", shape, this.weights.linear(inputs, `${this.name}.gate`));

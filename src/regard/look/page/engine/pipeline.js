@@ -16,7 +16,7 @@ import { align } from "./words.js";
 /** @typedef {import("./words.js").Link} Link */
 /** @typedef {{ text: string, written: string, tokens: number[], hypothesis: Hypothesis | null, alignment: Link[] }} Candidate */
 /** What one search depends on. @typedef {{ source: number[], decode: DecodeConfig, constraints: Constraints, number: number }} SearchInput */
-/** @typedef {{ given: string, normalised: string, protected: string, candidates: Candidate[], flags: string[], input: SearchInput | null, start: number, sourceStart: number }} Sentence */
+/** @typedef {{ given: string, normalised: string, protected: string, candidates: Candidate[], flags: string[], input: SearchInput | null, history: StepRecord[], start: number, sourceStart: number }} Sentence */
 
 /** tokens in a row that may not come twice after an output went round in circles */
 const NO_REPEAT = 3;
@@ -32,6 +32,8 @@ export class Translator {
 		this.target = target;
 		this.normaliser = new Normaliser(manifest.source_language, source);
 		const { position, max_positions: most } = engine.config;
+		/** of the newest search @type {StepRecord[]} */
+		this.history = [];
 		this.longest = position === "learned" ? Math.min(manifest.longest, most - 1) : manifest.longest;
 	}
 
@@ -79,6 +81,7 @@ export class Translator {
 			input = { ...input, constraints: { ...constraints, required } };
 			found = this.search(masked, input);
 		}
+		const { history } = this;
 		let whole = found.filter((each) => !masked.lacks(each.written));
 		if (!whole.length && !prefix.length) {
 			whole = [this.inParts(masked, decode, number)];
@@ -88,14 +91,17 @@ export class Translator {
 			flags.push("lost");
 		}
 		if (whole[0]?.hypothesis?.stop === "length" && !decode.max_length) flags.push("length");
-		return { given, normalised: normalised.text, protected: masked.text, candidates: whole, flags, input, start: 0, sourceStart: 0 };
+		return { given, normalised: normalised.text, protected: masked.text, candidates: whole, flags, input, history, start: 0, sourceStart: 0 };
 	}
 
 	/** The n best with different texts; where too many are alike the beam widens. @param {MaskedSentence} masked @param {SearchInput} input @returns {Candidate[]} */
 	search(masked, { source, decode, constraints, number }) {
 		const { n_best: numBest } = decode;
 		/** @param {DecodeConfig} config */
-		const found = (config) => search(this.engine, source, config, constraints, null, number).map((each) => this.candidate(masked, each));
+		const found = (config) => {
+			this.history = [];
+			return search(this.engine, source, config, constraints, this.history, number).map((each) => this.candidate(masked, each));
+		};
 		if (numBest === 1 || decode.method !== "beam") return found(decode);
 		/** @type {Candidate[]} */
 		let different = [];
@@ -164,5 +170,5 @@ export class Translator {
 function copied(given, read, flags) {
 	const whole = /** @type {Span} */ ([0, given.length]);
 	const candidates = [{ text: given, written: read, tokens: [], hypothesis: null, alignment: [{ source: whole, target: whole, weight: 1 }] }];
-	return { given, normalised: new Normalised(given).text, protected: read, candidates, flags, input: null, start: 0, sourceStart: 0 };
+	return { given, normalised: new Normalised(given).text, protected: read, candidates, flags, input: null, history: [], start: 0, sourceStart: 0 };
 }

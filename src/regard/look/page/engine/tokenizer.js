@@ -2,7 +2,7 @@
 
 import { SPACE_MARK, SentencePiece } from "./sentencepiece.js";
 
-export { SPACE_MARK };
+
 
 const ESCAPE = "\u{f2581}";
 const BYTE = /^<0x[0-9A-F]{2}>$/;

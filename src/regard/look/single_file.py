@@ -21,6 +21,8 @@ import numpy as np
 
 _IMPORT = re.compile(r'^import\s+\{([\w\s,]*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE)
 _DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
+_DOCUMENTED = re.compile(r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^\t+", re.MULTILINE | re.DOTALL)
+"""what a browser has no use for: types, and indentation"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
@@ -101,7 +103,7 @@ def link(entry: str, read: Callable[[str], str]) -> str:
 def _wrapped(name: str, text: str) -> str:
     exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
     text = _IMPORT.sub(lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(_beside(name, match[2]))};", text)
-    text = _DECLARED.sub(r"\1 \2", text)
+    text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", text))
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
     return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {exports} }};\n}})();"

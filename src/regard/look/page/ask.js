@@ -63,8 +63,10 @@ export async function openAsk(app, root, badge) {
 	fill();
 	const asked = form("ask", submit, input, examples, choice, element("button", { class: "primary", id: "ask-go" }, "Run"), status);
 	root.replaceChildren(asked);
-	const wanted = new URLSearchParams(location.hash.slice(1)).get("text");
+	const address = new URLSearchParams(location.hash.slice(1));
+	const wanted = address.get("text");
 	if (!wanted) return;
 	input.value = wanted;
+	choice.value = address.get("model") ?? choice.value;
 	await submit();
 }

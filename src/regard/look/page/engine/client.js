@@ -23,6 +23,17 @@ export class Client {
 		this.worker.postMessage({ setup });
 	}
 
+	/** The engine over models that the page carries or can fetch. @param {string} script @param {any} setup @returns {Client} */
+	static from(script, setup) {
+		/** @param {any} file what is a relative address for the page is none for the worker */
+		const place = (file) => {
+			if (file.id) file.base64 = document.getElementById(file.id)?.textContent ?? "";
+			if (file.url) file.url = new URL(file.url, location.href).href;
+		};
+		for (const { files } of setup.models) [files.weights, files.source, files.target, ...files.vocabularies].forEach(place);
+		return new Client(script, setup);
+	}
+
 	/** @param {string} address @param {unknown} [body] @returns {Promise<any>} */
 	ask(address, body) {
 		const id = ++this.count;
@@ -38,12 +49,5 @@ export function carriedEngine() {
 	const script = document.getElementById("regard-engine")?.textContent;
 	const setup = document.getElementById("regard-models")?.textContent;
 	if (!script || !setup || typeof Worker !== "function") return null;
-	const found = JSON.parse(setup);
-	/** @param {any} file what is a relative address for the page is none for the worker */
-	const placed = (file) => {
-		if (file.id) file.base64 = document.getElementById(file.id)?.textContent ?? "";
-		if (file.url) file.url = new URL(file.url, location.href).href;
-	};
-	for (const { files } of found.models) [files.weights, files.source, files.target, ...files.vocabularies].forEach(placed);
-	return new Client(script, found);
+	return Client.from(script, JSON.parse(setup));
 }

@@ -140,8 +140,6 @@ def single_file(session: Session, *, weights: bool = True) -> str:
         suffix = f"?run={number}" if run.number else ""
         for name, value in (values if contents else values | _weights(run, described, weights)).items():
             data["tensors"][name + suffix] = value
-        if contents:
-            continue
         data["neighbours"][number] = {
             f"{side}:{token}": neighbours(run, token, side)["neighbours"]
             for side in ("source", "target")

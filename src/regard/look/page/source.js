@@ -136,20 +136,17 @@ export class DataSource {
 
 	/** @param {number} run @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
 	async neighbours(run, token, side) {
-		if (!this.isLive) {
-			const carried = this.embedded.neighbours?.[run]?.[`${side}:${token}`];
-			if (!carried) throw new Error(LIVE_ONLY);
-			return carried;
-		}
+		const carried = this.embedded?.neighbours?.[run]?.[`${side}:${token}`];
+		if (carried) return carried;
+		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
-		if (this.isLive) return fetchJson(`api/pca?run=${run}`);
-		const carried = this.embedded.planes?.[run];
-		if (!carried) throw new Error(LIVE_ONLY);
-		return carried;
+		const carried = this.embedded?.planes?.[run];
+		if (!carried && !this.isLive) throw new Error(LIVE_ONLY);
+		return carried ?? fetchJson(`api/pca?run=${run}`);
 	}
 }
 

@@ -22,7 +22,9 @@ export function logSoftmax(logits) {
 	for (let i = 0; i < logits.length; i++) largest = Math.max(largest, /** @type {number} */ (logits[i]));
 	for (let i = 0; i < logits.length; i++) sum += Math.exp(/** @type {number} */ (logits[i]) - largest);
 	const shift = largest + Math.log(sum);
-	return Float64Array.from(logits, (logit) => logit - shift);
+	const values = new Float64Array(logits);
+	for (let i = 0; i < values.length; i++) values[i] = /** @type {number} */ (values[i]) - shift;
+	return values;
 }
 
 /** The largest, best first, equal ones in the order of their tokens. @param {Float64Array} values @param {number} count @returns {[number, number][]} token and value */

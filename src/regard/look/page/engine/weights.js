@@ -11,13 +11,13 @@ const isTable = (name) => /(embedding|position|position_bias)\.weight$/.test(nam
 
 /** @param {Uint16Array} halves */
 function widened(halves) {
-	return Float32Array.from(halves, (half) => {
-		const sign = half & 0x8000 ? -1 : 1;
-		const power = (half >> 10) & 31;
-		const rest = half & 1023;
-		if (power === 31) return rest ? NaN : sign * Infinity;
-		return sign * (power ? 2 ** (power - 15) * (1 + rest / 1024) : (2 ** -14 * rest) / 1024);
+	const values = new Float32Array(halves.length);
+	halves.forEach((half, i) => {
+		const [sign, power, rest] = [half & 0x8000 ? -1 : 1, (half >> 10) & 31, half & 1023];
+		const size = power ? 2 ** (power - 15) * (1 + rest / 1024) : (2 ** -14 * rest) / 1024;
+		values[i] = power === 31 ? (rest ? NaN : sign * Infinity) : sign * size;
 	});
+	return values;
 }
 
 /** The names that share a tensor, and the name it is stored under. @param {EngineConfig} config @returns {Record<string, string>} */

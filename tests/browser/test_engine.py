@@ -181,17 +181,28 @@ def made_up(words: list[str], count: int) -> list[str]:
     """Sentences of words, numbers, and signs that no vocabulary has."""
     draw = random.Random(3)
     rare = ["42", "x²", "naïve", "дом", "😀", "▁", "\t", "  ", "\U000f2581", "e\u0301", "ﬁn", "日本"]
-    return [" ".join(draw.choice(words if draw.random() < 0.9 else rare) for _ in range(draw.randint(1, 14))) for _ in range(count)]
+    return [
+        " ".join(draw.choice(words if draw.random() < 0.9 else rare) for _ in range(draw.randint(1, 14)))
+        for _ in range(count)
+    ]
 
 
 def test_ten_thousand_sentences_have_the_same_tokens(opens: Opens, site: tuple[Path, str]) -> None:
     subject = tiny(site[0] / "tiny", "fp32")
     bundled = {name: Tokenizer.load(BUNDLED / name / "tokenizer.model") for name in ("fr-en", "en-fr", "search")}
-    (site[0] / "unigram.model").write_bytes((unigram := Tokenizer.train(TEXT, vocabulary=400, exact=False, kind="unigram")).proto)
+    (site[0] / "unigram.model").write_bytes(
+        (unigram := Tokenizer.train(TEXT, vocabulary=400, exact=False, kind="unigram")).proto
+    )
     page = opens("tiny", subject)
-    words = sorted({word for line in TEXT for word in line.split()} | {word for text in [*texts("fr"), *texts("en")] for word in text.split()})
+    words = sorted(
+        {word for line in TEXT for word in line.split()}
+        | {word for text in [*texts("fr"), *texts("en")] for word in text.split()}
+    )
     sentences = made_up(words, 2500)
-    for name, tokenizer in {**{f"{name}/tokenizer.model": each for name, each in bundled.items()}, "unigram.model": unigram}.items():
+    for name, tokenizer in {
+        **{f"{name}/tokenizer.model": each for name, each in bundled.items()},
+        "unigram.model": unigram,
+    }.items():
         found = page.evaluate(
             """async ([file, sentences]) => {
                 const { Tokenizer } = await import("/engine/tokenizer.js");
@@ -209,7 +220,9 @@ def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str]
     subject = tiny(site[0] / "tiny", "int8", position="sinusoidal")
     page = opens("tiny", subject)
     engine, draw = TorchEngine(subject.network), random.Random(5)
-    config = DecodeConfig(**{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1})
+    config = DecodeConfig(
+        **{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1}
+    )
     sources = [[*draw.choices(range(300, 390), k=draw.randint(1, 12)), subject.config.eos_id] for _ in range(200)]
     prefixes = [draw.choices(range(300, 390), k=draw.choice([0, 0, 2])) for _ in sources]
     for source, prefix, (tokens, scores, beams) in zip(

@@ -42,6 +42,8 @@ def setup(session: Session | None, models: list[Document]) -> Document:
         "text": session.original.text,
         "sentence": session.original.sentence,
         "decode": [to_dict(session.decode) for _ in session.unchanged],
+        "plain": session.options.plain,
+        "split": session.options.split,
     }
     return {"rules": rules(), "models": models, "first": first}
 

@@ -102,7 +102,9 @@ def link(entry: str, read: Callable[[str], str]) -> str:
 
 def _wrapped(name: str, text: str) -> str:
     exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
-    text = _IMPORT.sub(lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(_beside(name, match[2]))};", text)
+    text = _IMPORT.sub(
+        lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(_beside(name, match[2]))};", text
+    )
     text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", text))
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""

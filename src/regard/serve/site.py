@@ -36,7 +36,9 @@ def write_site(folder: Path, output: Path) -> None:
         raise UsageError(f"a site is written into a new, an empty or a site's folder: {output} is none; name another")
     subject = Subject.open(folder)
     if not page_engine.runs(subject):
-        raise UsageError(f"the page runs Transformers with SentencePiece of at most 300 MB: {folder} is none; use serve")
+        raise UsageError(
+            f"the page runs Transformers with SentencePiece of at most 300 MB: {folder} is none; use serve"
+        )
     manifest = subject.manifest
     text = EXAMPLES.get(manifest.source_language or manifest.target_language, "…")
     session = Session(subject, text, manifest.decode)

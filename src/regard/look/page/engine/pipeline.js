@@ -37,17 +37,17 @@ export class Translator {
 		this.longest = position === "learned" ? Math.min(manifest.longest, most - 1) : manifest.longest;
 	}
 
-	/** @param {string} text @param {DecodeConfig} decode @param {{ prefix?: number[], isWhole?: boolean }} [options] prefix: tokens that the output begins with */
-	translate(text, decode, { prefix = [], isWhole = false } = {}) {
+	/** @param {string} text @param {DecodeConfig} decode @param {{ prefix?: number[], split?: boolean, plain?: boolean }} [options] prefix: tokens that the output begins with; split: into sentences; plain: the model reads the text as it is */
+	translate(text, decode, { prefix = [], split: isSplit = true, plain = false } = {}) {
 		/** @param {string} part */
 		const count = (part) => this.source.encode(this.normaliser.normalise(part).text).length;
-		const parts = split(text, this.manifest.source_language, count, this.longest, !isWhole && !prefix.length);
+		const parts = split(text, this.manifest.source_language, count, this.longest, isSplit && !prefix.length);
 		if (prefix.length && parts.sentences.length > 1) throw new Error("a text with a forced word must be one sentence; shorten it or leave the word out");
 		let [sourceStart, joined] = [0, ""];
 		const sentences = parts.sentences.map((given, place) => {
 			joined += parts.glue[place];
 			sourceStart += parts.glue[place]?.length ?? 0;
-			const found = parts.endless.has(place) ? copied(given, given, ["copied"]) : this.sentence(given, decode, prefix, place);
+			const found = parts.endless.has(place) ? copied(given, given, ["copied"]) : this.sentence(given, decode, prefix, place, plain);
 			if (parts.cut.has(place)) found.flags.unshift("cut");
 			Object.assign(found, { sourceStart, start: joined.length });
 			joined += found.candidates[0]?.text ?? "";
@@ -57,10 +57,10 @@ export class Translator {
 		return { text: joined + parts.glue[parts.glue.length - 1], sentences };
 	}
 
-	/** @param {string} given @param {DecodeConfig} decode @param {number[]} prefix @param {number} number @returns {Sentence} */
-	sentence(given, decode, prefix, number) {
-		const spans = findProtected(given, (sign) => this.normaliser.knows(sign));
-		const normalised = this.normaliser.normalise(given, spans.map((each) => each.span));
+	/** @param {string} given @param {DecodeConfig} decode @param {number[]} prefix @param {number} number @param {boolean} plain @returns {Sentence} */
+	sentence(given, decode, prefix, number, plain) {
+		const spans = plain ? [] : findProtected(given, (sign) => this.normaliser.knows(sign));
+		const normalised = plain ? new Normalised(given) : this.normaliser.normalise(given, spans.map((each) => each.span));
 		const masked = new MaskedSentence(given, normalised, spans);
 		if (!masked.hasWords && masked.spans.length && !prefix.length) return copied(given, masked.text, []);
 		const source = [...this.source.beginning, ...this.source.encode(masked.text), this.engine.config.eos_id];
@@ -144,7 +144,7 @@ export class Translator {
 			const [before, after] = part ? edges(between) : [between.length, 0];
 			text += between.slice(0, before);
 			if (hasWord(part)) {
-				const best = this.sentence(part, decode, [], number).candidates[0];
+				const best = this.sentence(part, decode, [], number, false).candidates[0];
 				written.push(best?.written ?? "");
 				tokens.push(...(best?.tokens ?? []));
 				text += asAPart(best?.text ?? "", part);

@@ -48,8 +48,9 @@ export class Subject {
 
 /** One sentence through one model, with every value. */
 export class Run {
-	/** @param {number} number @param {Subject} subject @param {string} text @param {DecodeConfig} decode @param {Plan | null} plan @param {Run | null} original @param {number} sentence */
-	constructor(number, subject, text, decode, plan, original, sentence) {
+	/** @param {number} number @param {Subject} subject @param {string} text @param {DecodeConfig} decode @param {Plan | null} plan @param {Run | null} original @param {number} sentence @param {{ plain?: boolean, split?: boolean }} [options] */
+	constructor(number, subject, text, decode, plan, original, sentence, options = {}) {
+		this.options = options;
 		this.number = number;
 		this.subject = subject;
 		this.text = text;
@@ -81,7 +82,7 @@ export class Run {
 	/** Translate the text; one of its sentences is shown. @param {Translator} translator */
 	follow(translator) {
 		const { plan, sentence, original } = this;
-		const found = translator.translate(this.text, this.decode, { prefix: plan?.prefix ?? [], isWhole: original !== null });
+		const found = translator.translate(this.text, this.decode, { ...this.options, prefix: plan?.prefix ?? [], split: (this.options.split ?? true) && original === null });
 		this.sentences = found.sentences;
 		this.translation = found.text;
 		const chosen = found.sentences[sentence];
@@ -214,10 +215,11 @@ export class Run {
 }
 
 export class Session {
-	/** @param {(number: number) => Promise<Subject>} subject loads a model by its number @param {{ text: string, sentence: number, decode: DecodeConfig[] } | null} first what the page begins with */
+	/** @param {(number: number) => Promise<Subject>} subject loads a model by its number @param {{ text: string, sentence: number, decode: DecodeConfig[], plain: boolean, split: boolean } | null} first what the page begins with */
 	constructor(subject, first) {
 		this.subject = subject;
 		this.first = first;
+		this.options = { plain: first?.plain ?? false, split: first?.split ?? true };
 		/** @type {Map<number, Run>} */
 		this.runs = new Map();
 		// The runs that the page carries keep their numbers: one for each of its models.
@@ -228,7 +230,7 @@ export class Session {
 	async run(number) {
 		let found = this.runs.get(number);
 		if (!found && this.first?.decode[number]) {
-			found = new Run(number, await this.subject(number), this.first.text, /** @type {DecodeConfig} */ (this.first.decode[number]), null, null, this.first.sentence);
+			found = new Run(number, await this.subject(number), this.first.text, /** @type {DecodeConfig} */ (this.first.decode[number]), null, null, this.first.sentence, this.options);
 			this.runs.set(number, found);
 		}
 		if (!found) throw new Error(`run ${number} is no longer kept; ask for its changes again`);
@@ -248,14 +250,14 @@ export class Session {
 		const subject = await this.subject(model);
 		if (!text.trim()) throw new Error("a sentence to look at must have words: got none; give some text");
 		const decode = { ...subject.manifest.decode, ...this.first?.decode[model], ...settings };
-		return this.keep(new Run(this.next++, subject, text, decode, null, null, 0));
+		return this.keep(new Run(this.next++, subject, text, decode, null, null, 0, this.options));
 	}
 
 	/** @param {number} number of a run @param {number} sentence */
 	async sentence(number, sentence) {
 		const run = await this.run(number);
 		const { subject, text, decode } = run.original ?? run;
-		return this.keep(new Run(this.next++, subject, text, decode, null, null, sentence));
+		return this.keep(new Run(this.next++, subject, text, decode, null, null, sentence, this.options));
 	}
 
 	/** A run as it was at first, with these changes, in the order they were made. @param {number} number @param {Change[]} changes */
@@ -269,7 +271,7 @@ export class Session {
 	changed(original, changes) {
 		const given = original.stages()?.given ?? original.text;
 		const plan = planOf(changes, original.subject, given, (count) => (count ? this.changed(original, changes.slice(0, count)) : original).output);
-		const run = new Run(this.next++, original.subject, plan.text, { ...original.decode, ...plan.settings }, plan, original, 0);
+		const run = new Run(this.next++, original.subject, plan.text, { ...original.decode, ...plan.settings }, plan, original, 0, this.options);
 		run.changes = changes;
 		return run;
 	}

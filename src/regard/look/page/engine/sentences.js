@@ -20,8 +20,13 @@ const ABBREVIATIONS = {
 	fr: "al ann apr art auj av boul ca cf chap co contr dir éd env etc ex fasc fém fig fr hab ibid id inf lib ltd masc mm ms pl pp sec sect sing sq sqq ss suiv sup suppl tél vb vol vs n/réf",
 };
 
-/** The places after which a new sentence begins. @param {string} text @param {Set<string>} abbreviations */
-function boundaries(text, abbreviations) {
+/** words that begin a sentence even after one of these @type {Record<string, string>} */
+const STARTERS = {
+	en: "About After Again All Also Although Always An And Another Any Are As At Because Before Both But By Can Could Did Do Does During Each Even Every Everyone Few Finally First For From Had Has Have He Her Here His How However If In Instead Is It Its Just Last Later Let Like Many Maybe Might More Most Much Must My Never Next No None Not Nothing Now Of Often On Once One Only Or Other Our Over People Perhaps Please Second See Several Shall She Should Since So Some Sometimes Soon Still Such Take That The Their Then There These They This Those Three Through Thus To Today Tomorrow Tonight Two Under Unfortunately Until Upon Usually Was We Well Were What When Where Whether Which While Who Whose Why Will With Within Without Would Yes Yesterday Yet You Your",
+};
+
+/** The places after which a new sentence begins. @param {string} text @param {Set<string>} abbreviations @param {Set<string>} starters */
+function boundaries(text, abbreviations, starters) {
 	/** @type {{ start: number, end: number, isQuote: boolean }[]} */
 	const ranges = [QUOTED, BRACKETED, ADDRESS].flatMap((pattern) =>
 		Array.from(text.matchAll(pattern), (match) => ({ start: match.index, end: match.index + match[0].length, isQuote: pattern === QUOTED })),
@@ -38,7 +43,8 @@ function boundaries(text, abbreviations) {
 		if (!reference) {
 			if (/^[0-9a-z]/.test(tail)) continue;
 			const forms = [word, word.toLowerCase(), word.toUpperCase()];
-			if (match[0] === "." && word && forms.some((form) => abbreviations.has(form))) continue;
+			const isBegun = starters.has(/^\s+([A-Z][a-z]*)/.exec(tail)?.[1] ?? "");
+			if (match[0] === "." && word && !isBegun && forms.some((form) => abbreviations.has(form))) continue;
 			const space = /^\s+/.exec(tail);
 			if (space) boundary = match.index + 1 + space[0].length;
 		}
@@ -57,14 +63,13 @@ function boundaries(text, abbreviations) {
 /** The text in order; only its sentence ends are guessed, no character is lost. @param {string} text @param {string} language @returns {string[]} */
 function sentencesOf(text, language) {
 	const own = rules.sentences;
-	const words = (ABBREVIATIONS[language.slice(0, 2)] ?? "").split(" ");
-	const abbreviations = new Set(words.filter(Boolean));
+	const [abbreviations, starters] = [ABBREVIATIONS, STARTERS].map((words) => new Set(words[language.slice(0, 2)]?.split(" ")));
 	/** @type {string[]} */
 	const found = [];
 	const lines = text.match(/[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]*(?:\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])|[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+/gu) ?? [];
 	for (const field of lines.flatMap((line) => line.match(own._field) ?? [])) {
 		let [begun, start] = ["", 0];
-		for (const end of boundaries(field.replace(own._other_space, " "), abbreviations)) {
+		for (const end of boundaries(field.replace(own._other_space, " "), abbreviations ?? new Set(), starters ?? new Set())) {
 			const segment = field.slice(start, end);
 			start = end;
 			if (begun && !isSameSentence(begun, segment)) {

@@ -7,8 +7,8 @@ import { has, isAlnum, rules } from "./rules.js";
 
 /** From left to right. @param {string} text @param {(sign: string) => boolean} knows whether the vocabulary has a character @returns {ProtectedSpan[]} */
 export function findProtected(text, knows) {
-	let found = has(text, rules.protected._hint) ? knownForms(text) : [];
-	if (![...new Set(text)].every(knows)) {
+	let found = knownForms(text);
+	if (!/^[\0-\x7f]*$/.test(text) && ![...new Set(text)].every(knows)) {
 		const known = [...found];
 		found.push(...unknown(text, knows).filter(([start, end]) => !known.some(([a, b]) => start < b && a < end)));
 		found = found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
@@ -20,7 +20,8 @@ export function findProtected(text, knows) {
 function knownForms(text) {
 	/** @type {[number, number, number, ProtectedSpan["kind"]][]} */
 	const matches = [];
-	rules.protected._patterns.forEach((/** @type {[ProtectedSpan["kind"], RegExp]} */ [kind, pattern], /** @type {number} */ order) => {
+	rules.protected._patterns.forEach((/** @type {[ProtectedSpan["kind"], RegExp, RegExp]} */ [kind, needs, pattern], /** @type {number} */ order) => {
+		if (!has(text, needs)) return;
 		for (const match of text.matchAll(pattern)) if (match[0] !== "%%") matches.push([match.index, match.index + match[0].length, order, kind]);
 	});
 	for (const [start, end] of icuMessages(text)) matches.push([start, end, -1, "name"]);

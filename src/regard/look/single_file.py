@@ -21,8 +21,10 @@ import numpy as np
 
 _IMPORT = re.compile(r'^import\s+\{([\w\s,]*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE)
 _DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
-_DOCUMENTED = re.compile(r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^\t+", re.MULTILINE | re.DOTALL)
-"""what a browser has no use for: types, and indentation"""
+_DOCUMENTED = re.compile(
+    r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
+)
+"""what a browser has no use for: comments, types, indentation"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
@@ -31,7 +33,7 @@ _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
 def fill_page(title: str, data: dict[str, Any], contents: Mapping[str, str] | None = None) -> str:
     """The page's files put together around the data; with its engine's `contents`, by id, it runs models itself."""
     page = read_page("index.html")
-    style = "\n".join(read_page(name) for name in _STYLE.findall(page))
+    style = "\n".join(re.sub(r"^\t+", "", read_page(name), flags=re.MULTILINE) for name in _STYLE.findall(page))
     [entry] = _SCRIPT.findall(page)
     script = link(entry, read_page).replace("</script", "<\\/script")
     runs = " 'wasm-unsafe-eval'; worker-src blob:; connect-src 'self'" if contents else ""

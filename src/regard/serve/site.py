@@ -27,9 +27,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src blob:; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'"
 )
-_NOTE = (
-    '<p class="note">Your browser translates; nothing is sent anywhere. It finds sentence ends by fewer rules than regard.</p>'
-)
+_NOTE = '<p class="note">Your browser translates; nothing is sent anywhere. It finds sentence ends by fewer rules than regard.</p>'
 _PAGE = resources.files("regard.serve") / "page"
 
 
@@ -60,7 +58,9 @@ def write_site(folder: Path, output: Path) -> None:
         shutil.copyfile(str(own_page.pop("favicon.ico")), output / "favicon.ico")
         files |= {name: path.read_text(encoding="utf-8") for name, path in own_page.items()}
         meta = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        files["index.html"] = files["index.html"].replace("<head>", f"<head>\n{meta}", 1).replace("<main", f"{_NOTE}\n<main", 1)
+        files["index.html"] = (
+            files["index.html"].replace("<head>", f"<head>\n{meta}", 1).replace("<main", f"{_NOTE}\n<main", 1)
+        )
         files |= {f"{name}.js": read_page(f"engine/{name}.js") for name in ("server", "client")}
         files["engine.js"] = script
     for name, text in files.items():

@@ -69,7 +69,9 @@ def measure(path: Path) -> list[dict[str, Any]]:
         rows = [{"what": "seconds until the page is drawn", "value": ready}]
         rows.append({"what": "seconds from opening to the first translation", "value": time.monotonic() - start})
         seconds = [typed(page, text) for text in SENTENCES]
-        rows.append({"what": "seconds for a text that is typed, every number drawn", "value": sum(seconds) / len(seconds)})
+        rows.append(
+            {"what": "seconds for a text that is typed, every number drawn", "value": sum(seconds) / len(seconds)}
+        )
         rows.append({"what": "tokens a second, beam 4", "value": page.evaluate(TRANSLATE, SENTENCES)})
         browser.close()
     return rows

@@ -16,9 +16,9 @@ import { align } from "./words.js";
 /** @typedef {import("./words.js").Link} Link */
 /** @typedef {{ text: string, written: string, tokens: number[], hypothesis: Hypothesis | null, alignment: Link[] }} Candidate */
 /** What one search depends on. @typedef {{ source: number[], decode: DecodeConfig, constraints: Constraints, number: number }} SearchInput */
-/** @typedef {{ given: string, normalised: string, protected: string, candidates: Candidate[], flags: string[], input: SearchInput | null, history: StepRecord[], start: number, sourceStart: number }} Sentence */
+/** @typedef {{ given: string, normalised: string, protected: string, candidates: Candidate[], flags: string[], input: SearchInput | null, history: StepRecord[], parts: Sentence[], start: number, sourceStart: number }} Sentence */
 
-/** tokens in a row that may not come twice after an output went round in circles */
+/** tokens in a row that may not come twice after an output repeated itself */
 const NO_REPEAT = 3;
 /** times the beam is doubled to find candidates with different texts */
 const WIDENINGS = 2;
@@ -82,16 +82,19 @@ export class Translator {
 			found = this.search(masked, input);
 		}
 		const { history } = this;
+		/** @type {Sentence[]} */
+		let parts = [];
 		let whole = found.filter((each) => !masked.lacks(each.written));
 		if (!whole.length && !prefix.length) {
-			whole = [this.inParts(masked, decode, number)];
+			parts = this.parts(masked, decode, number);
+			whole = [joined(masked, parts)];
 			flags.push("parts");
 		} else if (!whole.length) {
 			whole = found;
 			flags.push("lost");
 		}
 		if (whole[0]?.hypothesis?.stop === "length" && !decode.max_length) flags.push("length");
-		return { given, normalised: normalised.text, protected: masked.text, candidates: whole, flags, input, history, start: 0, sourceStart: 0 };
+		return { given, normalised: normalised.text, protected: masked.text, candidates: whole, flags, input: parts.length ? null : input, history, parts, start: 0, sourceStart: 0 };
 	}
 
 	/** The n best with different texts; where too many are alike the beam widens. @param {MaskedSentence} masked @param {SearchInput} input @returns {Candidate[]} */
@@ -132,26 +135,9 @@ export class Translator {
 		return { text, written, tokens: hypothesis.tokens, hypothesis, alignment: links };
 	}
 
-	/** The translations of what stands between the protected spans, joined around these. @param {MaskedSentence} masked @param {DecodeConfig} decode @param {number} number @returns {Candidate} */
-	inParts(masked, decode, number) {
-		let text = "";
-		/** @type {string[]} */
-		const written = [];
-		/** @type {number[]} */
-		const tokens = [];
-		masked.outside().forEach((between, place) => {
-			const part = stripped(between);
-			const [before, after] = part ? edges(between) : [between.length, 0];
-			text += between.slice(0, before);
-			if (hasWord(part)) {
-				const best = this.sentence(part, decode, [], number, false).candidates[0];
-				written.push(best?.written ?? "");
-				tokens.push(...(best?.tokens ?? []));
-				text += asAPart(best?.text ?? "", part);
-			} else text += part;
-			text += between.slice(between.length - after) + (masked.spans[place]?.text ?? "");
-		});
-		return { text, written: written.join(" "), tokens, hypothesis: null, alignment: [] };
+	/** Translations of what stands between the protected spans. @param {MaskedSentence} masked @param {DecodeConfig} decode @param {number} number */
+	parts(masked, decode, number) {
+		return masked.outside().map(stripped).filter(hasWord).map((part) => this.sentence(part, decode, [], number, false));
 	}
 
 	/** What the encoder reads of a text; a blank to fill is one token. @param {string} text */
@@ -166,9 +152,26 @@ export class Translator {
 	}
 }
 
+/** The sentences of a text as the model read them: parts stand for a sentence that was translated in parts. @param {Sentence} sentence @returns {Sentence[]} */
+export const searchedOf = (sentence) => (sentence.parts.length ? sentence.parts.flatMap(searchedOf) : [sentence]);
+
+/** The translated parts, joined around the protected spans of a sentence. @param {MaskedSentence} masked @param {Sentence[]} parts @returns {Candidate} */
+function joined(masked, parts) {
+	const made = parts.flatMap((part) => part.candidates.slice(0, 1));
+	const left = made.values();
+	let text = "";
+	masked.outside().forEach((between, place) => {
+		const part = stripped(between);
+		const [before, after] = part ? edges(between) : [between.length, 0];
+		const written = hasWord(part) ? asAPart(left.next().value?.text ?? "", part) : part;
+		text += between.slice(0, before) + written + between.slice(between.length - after) + (masked.spans[place]?.text ?? "");
+	});
+	return { text, written: made.map((one) => one.written).join(" "), tokens: made.flatMap((one) => one.tokens), hypothesis: null, alignment: [] };
+}
+
 /** A sentence that is not translated. @param {string} given @param {string} read @param {string[]} flags @returns {Sentence} */
 function copied(given, read, flags) {
 	const whole = /** @type {Span} */ ([0, given.length]);
 	const candidates = [{ text: given, written: read, tokens: [], hypothesis: null, alignment: [{ source: whole, target: whole, weight: 1 }] }];
-	return { given, normalised: new Normalised(given).text, protected: read, candidates, flags, input: null, history: [], start: 0, sourceStart: 0 };
+	return { given, normalised: new Normalised(given).text, protected: read, candidates, flags, input: null, history: [], parts: [], start: 0, sourceStart: 0 };
 }

@@ -3,7 +3,7 @@
 import { MaskedSentence } from "./protect.js";
 import { findProtected } from "./protected.js";
 import { knownSigns } from "./normalise.js";
-import { Translator } from "./pipeline.js";
+import { Translator, searchedOf } from "./pipeline.js";
 import { search } from "./search.js";
 import { Tokenizer, wordsOf } from "./tokenizer.js";
 import { Trace } from "./trace.js";
@@ -83,16 +83,14 @@ export class Run {
 	follow(translator) {
 		const { plan, sentence, original } = this;
 		const found = translator.translate(this.text, this.decode, { ...this.options, prefix: plan?.prefix ?? [], split: (this.options.split ?? true) && original === null });
-		this.sentences = found.sentences;
+		this.sentences = found.sentences.flatMap(searchedOf);
 		this.translation = found.text;
-		const chosen = found.sentences[sentence];
+		const chosen = this.sentences[sentence];
 		const { input } = chosen ?? { input: null };
 		this.source = input?.source ?? [...translator.source.beginning, this.subject.config.eos_id];
 		if (!chosen || !input) return;
 		this.history = chosen.history;
-		/** A sentence that was translated in parts has no search of its own. @param {number[]} tokens @returns {Hypothesis} */
-		const inParts = (tokens) => ({ tokens, score: 0, log_probability: 0, token_log_probabilities: [], stop: "end", attention: [] });
-		this.hypotheses = chosen.candidates.map((each) => each.hypothesis ?? inParts(each.tokens));
+		this.hypotheses = chosen.candidates.flatMap((each) => each.hypothesis ?? []);
 	}
 
 	/** A model that does not translate. @param {Translator} translator */

@@ -20,13 +20,13 @@ from regard.folder.catalogue import find_model
 from regard.look.view import look_at
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from browser.find_tools import find_browser  # noqa: E402
+from browser.find_tools import find_browser
 
 FIRST = "Le chat dort sur le lit."
 SENTENCES = [
     "Le petit chat noir dort sur le grand lit de ma grand-mère depuis ce matin.",
     "Il pleut depuis hier et nous n'avons pas de parapluie.",
-    "La directrice a promis que les résultats seraient publiés avant la fin de la semaine.",
+    "La directrice a dit que les résultats seraient publiés avant la fin de la semaine.",
 ]
 TRANSLATE = """async (texts) => {
     const content = (id) => document.getElementById(id).textContent;

@@ -109,8 +109,9 @@ class Session:
         self.decode, self.options = decode, options
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
-        self._subjects = [subject] if compare is None else [subject, compare]
-        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(self._subjects)]
+        self._own = [subject] if compare is None else [subject, compare]
+        self._opened = dict(enumerate(self._own))
+        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(self._own)]
         """the run of each model as it is"""
         self.original = self.unchanged[0]
         self._next = len(self.unchanged)
@@ -138,7 +139,7 @@ class Session:
     @functools.cached_property
     def models(self) -> list[tuple[str, Path | None, Manifest]]:
         """Name, folder and manifest of each model that can be given a text: the session's own, then all others here."""
-        own = [(each.name, each.folder, each.manifest) for each in self._subjects]
+        own = [(each.name, each.folder, each.manifest) for each in self._own]
         folders = [folder and folder.resolve() for _, folder, _ in own]
         others = [each for each in available() if each.folder.resolve() not in folders]
         return [*own, *((each.name, each.folder, each.manifest) for each in others)]
@@ -149,18 +150,16 @@ class Session:
             raise UsageError(f"model must be from 0 to {len(self.models) - 1}: got {model}; choose one of the list")
         if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
-        _, folder, _ = self.models[model]
         with self._lock:
-            subject = next((each for each in self._subjects if each.folder == folder), None)
-            if subject is None:
+            if model not in self._opened:
+                _, folder, _ = self.models[model]
                 assert folder is not None
-                self._subjects.append(subject := Subject.open(folder))
-            return self._keep(self._run(self._next, subject, text, model=model))
+                self._opened[model] = Subject.open(folder)
+            return self._keep(self._run(self._next, self._opened[model], text, model=model))
 
     def _decode_of(self, subject: Subject) -> DecodeConfig:
         """How outputs are searched: a model that was chosen on the page has its own settings."""
-        own = getattr(self, "unchanged", None)
-        return self.decode if own is None or any(subject is each.subject for each in own) else subject.manifest.decode
+        return self.decode if any(subject is each for each in self._own) else subject.manifest.decode
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` as it was at first, with these changes, in the order they were made."""

@@ -33,14 +33,15 @@ def test_it_translates_both_ways_and_opens_look(windows: Callable[..., Window], 
         page.wait_for_selector("body[data-ready=true]")
         page.select_option("#source-language", "fr")
         page.fill("#source", given)
-        expect(page.locator("#result")).to_have_text(regard.load("fr-en").translate(given))
+        translated = regard.load("fr-en").translate(given)
+        expect(page.locator("#result")).to_have_text(translated)
         page.click("#swap")
-        expect(page.locator("#result")).to_contain_text("Le chat dort")
+        expect(page.locator("#result")).to_have_text(regard.load("en-fr").translate(translated))
         page.locator("#result .sentence").last.click()
         expect(page.locator("#alternatives label")).to_have_count(4)
         with window.context.expect_page() as opened:
             page.click("#look")
-        expect(opened.value.locator("#sentence .to")).to_have_text(re.compile("Le chat"))
+        expect(opened.value.locator("#sentence .to")).to_have_text(re.compile("chat"))
         expect(opened.value.locator("#engine")).to_have_text("JavaScript engine")
         # What was fetched once is kept.
         asked.clear()

@@ -1,6 +1,6 @@
 """How fast regard decodes, beside Hugging Face `generate` and CTranslate2 with the same weights and work.
 
-    python benchmarks/decode_speed.py --device cpu|cuda [--threads N ...] [--quick] [--data FILE] [--save]
+    python benchmarks/decode_speed.py --device cpu|cuda [--threads N ...] [--rounds N] [--data FILE] [--save [--add]]
 
 Random weights of the `base` and `small` shapes, copied into every system; all sources of one length, an exact
 number of predictions with the end forbidden before the last, the encoder's time included. Systems take turns in
@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
+import platform
 import tempfile
 import time
 import warnings
@@ -25,9 +27,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import onnxruntime
 import torch
 from decode_peers import CTranslate2, HuggingFace, Regard, System, for_hugging_face
-from record import Row, save
+from onnx import TensorProto, helper, numpy_helper
+from record import ROOT, Row, save
 
 from regard.config import sized
 from regard.data.batches import batches_for_inference
@@ -57,12 +62,13 @@ class Limits(NamedTuple):
     cache_bytes: float
 
 
-NEOVERSE_N1 = Limits(int8_gops=159.8, dram_gbs=19.2, cache_gbs=34.4, cache_bytes=20e6)
 SCORED = "CTranslate2 int8, scored"
 """with the log-probabilities that regard always gives"""
 CPU_WORK, CPU_SOURCE = (Work(1, 1), Work(1, 4), Work(32, 1), Work(8, 4)), 24
 FILE_TOKENS = {"cpu": 1024, "cuda": 8192}
 """of the sources of a file that are translated together"""
+FILE_THREADS = 2
+"""for a file, on a CPU"""
 GPU_WORK, GPU_SOURCE = (Work(128, 1), Work(128, 4)), 27
 
 
@@ -154,6 +160,40 @@ def compare(systems: dict[str, System], sources: Sequence[Sequence[int]], beam: 
                 assert same >= 0.95 * len(sources), "more than near ties can explain"
 
 
+def measured_limits() -> Limits:
+    """Of the machine at hand, one thread: the faster int8 product of onnxruntime and torch, and NumPy's reading."""
+    size = 1024
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    weight = numpy_helper.from_array(np.ones((size, size), np.int8), "w")
+    value, product = (
+        helper.make_tensor_value_info(name, kind, [size, size])
+        for name, kind in (("x", TensorProto.UINT8), ("y", TensorProto.INT32))
+    )
+    graph = helper.make_model(
+        helper.make_graph([node], "product", [value], [product], [weight]),
+        ir_version=9,
+        opset_imports=[helper.make_opsetid("", 20)],
+    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    inputs = {"x": np.ones((size, size), np.uint8)}
+    ones = torch.ones(size, size, dtype=torch.int8)
+    torch.set_num_threads(1)
+    products = (lambda: session.run(None, inputs), lambda: torch._int_mm(ones, ones))
+    took = min(seconds(product, True) for product in products for _ in range(9))
+
+    def reading(num_bytes: int) -> float:
+        """GB a second."""
+        array = np.ones(num_bytes // 8)
+        return num_bytes / min(seconds(array.max, True) for _ in range(9)) / 1e9
+
+    # What programs beside it leave of a shared cache is not known: half of it.
+    cache = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    cache_bytes = int(cache.read_text().strip().removesuffix("K")) * 512 if cache.is_file() else 8e6
+    return Limits(2 * size**3 / took / 1e9, reading(1 << 28), reading(1 << 22), cache_bytes)
+
+
 def roofline(model: EncoderDecoder, work: Work, threads: int, limits: Limits) -> float:
     """Tokens a second if nothing but int8 products took time: bound by arithmetic or by reading the weights."""
     config = model.config
@@ -172,10 +212,12 @@ def roofline(model: EncoderDecoder, work: Work, threads: int, limits: Limits) ->
     return work.batch * PREDICTIONS / (bound(encoder, work.batch * CPU_SOURCE) + steps)
 
 
-def run_cpu(rounds: int, limits: Limits, thread_counts: Sequence[int]) -> tuple[list[Row], dict[str, float]]:
+def run_cpu(
+    rounds: int, limits: Limits, thread_counts: Sequence[int], sizes: Sequence[str]
+) -> tuple[list[Row], dict[str, float]]:
     rows: list[Row] = []
     ratios: dict[str, list[float]] = {}
-    for size in VOCABULARIES:
+    for size in sizes:
         model = make_model(size)
         for threads in thread_counts:
             with tempfile.TemporaryDirectory() as folder:
@@ -194,6 +236,7 @@ def run_cpu(rounds: int, limits: Limits, thread_counts: Sequence[int]) -> tuple[
                     ratios.setdefault("cpu_decode_vs_hf", []).append(ours / speeds["Hugging Face"])
                     for name, cell, peer in (
                         ("cpu_sentence_beam4_vs_ctranslate2", Work(1, 4), "CTranslate2 int8"),
+                        ("cpu_batch8_beam4_vs_ctranslate2", Work(8, 4), "CTranslate2 int8"),
                         ("cpu_batch32_vs_ctranslate2", Work(32, 1), "CTranslate2 int8"),
                         ("cpu_batch32_vs_ctranslate2_scored", Work(32, 1), SCORED),
                     ):
@@ -249,69 +292,82 @@ def run_gpu(rounds: int) -> tuple[list[Row], dict[str, float]]:
     return rows, ratios
 
 
-def run_file(path: Path, device: str) -> list[Row]:
-    """Sentences a second over a file, with the bundled model and beam 4."""
+def run_file(path: Path, device: str, threads: int) -> tuple[list[Row], dict[str, float]]:
+    """Sentences a second over a file, with the bundled model and beam 4; on a CPU beside CTranslate2 in both its ways."""
     folder = find("fr-en")
     model, manifest = load_model(folder)
     assert isinstance(model, EncoderDecoder)
     tokenizer = Tokenizer(checkpoint.read_files(folder, manifest)[manifest.tokenizer.source])
     lines = path.read_text(encoding="utf-8").splitlines()
     sources = [[*ids, manifest.model.eos_id] for ids in tokenizer.encode_batch(lines)]
-    theirs = for_hugging_face(model)
+    theirs, ids = for_hugging_face(model), manifest.model
     with tempfile.TemporaryDirectory() as scratch:
         systems: dict[str, System]
         if device == "cpu":
-            torch.set_num_threads(1)
+            torch.set_num_threads(threads)
+            both = CTranslate2(theirs, ids, Path(scratch) / "c8", "int8", threads)
+            several = CTranslate2(theirs, ids, Path(scratch) / "c8s", "int8", 1, at_once=threads)
             systems = {
-                "Hugging Face": HuggingFace(theirs, manifest.model),
-                "CTranslate2 int8": CTranslate2(theirs, manifest.model, Path(scratch) / "c8", "int8", 1),
-                "regard int8": Regard(folder, "onnxruntime", "cpu", 1, "auto"),
+                "CTranslate2 int8, a batch at a time": both,
+                f"CTranslate2 int8, {threads} batches at a time": several,
+                "regard int8": Regard(folder, "onnxruntime", "cpu", threads, "auto"),
             }
         else:
             systems = {
-                "Hugging Face bf16": HuggingFace(theirs.to(device, torch.bfloat16), manifest.model),
+                "Hugging Face bf16": HuggingFace(theirs.to(device, torch.bfloat16), ids),
                 "regard bf16": Regard(folder, "torch", device, None, "bf16"),
             }
         rows: list[Row] = []
         for name, system in systems.items():
             groups: list[Sequence[int]] = [*batches_for_inference(sources, FILE_TOKENS[device])]
+            # What makes its own batches gets the whole file.
+            if isinstance(system, Regard) and device == "cuda" or getattr(system, "at_once", 1) > 1:
+                groups = [range(len(sources))]
             if device == "cuda":
-                # regard makes its own batches there; a first one lets kernels and recordings get ready.
-                groups = [range(len(sources))] if isinstance(system, Regard) else groups
                 system.decode([sources[i] for i in groups[0]], 4, None)
             began = time.perf_counter()
             for group in groups:
                 system.decode([sources[i] for i in group], 4, None)
             rate = len(sources) / (time.perf_counter() - began)
-            print(f"{path.name}  beam 4  {name:<18}{rate:>9.1f} sentences/s", flush=True)
-            rows.append({"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)})
-    return rows
+            print(f"{path.name}  beam 4  {name:<36}{rate:>9.1f} sentences/s", flush=True)
+            row: Row = {"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)}
+            rows.append(row | ({"threads": threads} if device == "cpu" else {}))
+    *others, ours = (row["sentences_a_second"] for row in rows)
+    return rows, {f"{device}_file_vs_peer": round(ours / max(others), 2)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="on a CPU")
-    parser.add_argument("--quick", action="store_true", help="one round instead of several")
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="on a CPU")
+    parser.add_argument("--rounds", type=int, default=5, help="the best of so many counts")
     parser.add_argument("--data", type=Path, help="French sentences, one a line, translated as well")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
-    for name, value in NEOVERSE_N1._asdict().items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=value)
+    parser.add_argument("--sizes", nargs="+", default=[*VOCABULARIES], choices=[*VOCABULARIES])
+    parser.add_argument("--add", action="store_true", help="keep the other rows of the result that is there")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    rounds = 1 if given.quick else 5
-    limits = Limits(*(getattr(given, name) for name in Limits._fields))
+    name = "decode_speed_cuda"
     if given.device == "cpu":
-        rows, ratios = run_cpu(rounds, limits, given.threads)
+        name = f"decode_speed_cpu_{platform.machine().lower()}"
+        rows, ratios = run_cpu(given.rounds, measured_limits(), given.threads, given.sizes)
     else:
-        rows, ratios = run_gpu(rounds)
+        rows, ratios = run_gpu(given.rounds)
     if given.data is not None:
-        rows += run_file(given.data, given.device)
-    for name, ratio in ratios.items():
-        print(f"{name:<36} {ratio:.2f}")
+        more, ratio = run_file(given.data, given.device, FILE_THREADS)
+        rows, ratios = rows + more, ratios | ratio
+    for each, ratio in ratios.items():
+        print(f"{each:<36} {ratio:.2f}")
+    if given.add and (path := ROOT / "benchmarks" / "results" / f"{name}.json").is_file():
+        earlier = json.loads(path.read_text("utf-8"))
+        rows = earlier["rows"] + rows
+        ratios = {
+            each: min(kind[each] for kind in (earlier["ratios"], ratios) if each in kind)
+            for each in earlier["ratios"] | ratios
+        }
     if given.save:
         peers = ["transformers", "ctranslate2", "onnxruntime"] if given.device == "cpu" else ["transformers"]
-        save(f"decode_speed_{given.device}", rows, ratios, *peers)
+        save(name, rows, ratios, *peers)
 
 
 if __name__ == "__main__":

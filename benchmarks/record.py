@@ -43,6 +43,10 @@ def save(name: str, rows: list[Row], ratios: dict[str, float], *packages: str) -
 
 def hardware() -> str:
     cores = f"{os.cpu_count()} CPU cores, {platform.machine()}"
+    info = Path("/proc/cpuinfo")
+    names = [line for line in info.read_text().splitlines() if line.startswith("model name")] if info.is_file() else []
+    if names:
+        cores += f" ({names[0].partition(':')[2].strip()})"
     return f"{torch.cuda.get_device_name()}; {cores}" if torch.cuda.is_available() else cores
 
 

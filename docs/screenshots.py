@@ -1,10 +1,11 @@
-"""Take the pictures of `regard look` that the documents show: `python docs/screenshots.py`."""
+"""Take the pictures and the film of `regard look` that the documents show: `python docs/screenshots.py`."""
 
 from __future__ import annotations
 
 import io
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +24,8 @@ from browser.find_tools import find_browser  # noqa: E402
 
 CROSS = "decoder.layers.1.cross_attention"
 MAX_BYTES = 250_000
+MAX_FILM_BYTES = 2_000_000
+FRAMES_PER_SECOND = 4
 
 
 def attention(page: Page) -> None:
@@ -37,9 +40,9 @@ def attention(page: Page) -> None:
 
 
 def what_if(page: Page) -> None:
-    page.select_option("#change-index", label="septembre")
-    page.fill("#change-text", "janvier")
-    page.click("#do-replace-word")
+    """The head that matters most, switched off."""
+    page.wait_for_selector("#do-heads-off:enabled", timeout=60_000)
+    page.click("#do-heads-off")
     page.wait_for_selector("#part-result")
 
 
@@ -77,6 +80,48 @@ def take(browser: Browser, url: str, state: dict[str, Any], window: dict[str, An
     return picture
 
 
+def record(browser: Browser, url: str) -> bytes:
+    """A film of twenty seconds: a translation is written, a number is taken apart, a head is switched off."""
+    page = browser.new_page(viewport={"width": 1000, "height": 640}, color_scheme="light")
+    page.goto(f"{url}#{urlencode({'view': 'overview', 'step': 0})}")
+    page.wait_for_selector("#panel[data-drawn]")
+    frames: list[Image.Image] = []
+
+    def film(seconds: float) -> None:
+        for _ in range(round(seconds * FRAMES_PER_SECOND)):
+            begin = time.monotonic()
+            frames.append(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+            page.wait_for_timeout(max(0, 1000 * (1 / FRAMES_PER_SECOND - time.monotonic() + begin)))
+
+    film(1)
+    page.click("#play")
+    film(7)
+    page.click("#tab-attention")
+    page.wait_for_selector("figure[data-title=scores] canvas")
+    film(1)
+    page.locator("figure[data-title=scores] canvas").focus()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    film(4)
+    page.click("#close-explanation")
+    page.click("#tab-what-if")
+    page.wait_for_selector("#do-heads-off:enabled", timeout=60_000)
+    film(2)
+    page.click("#do-heads-off")
+    page.wait_for_selector("#part-result")
+    film(5)
+    page.close()
+    for colours in (64, 32, 16):
+        palette = frames[0].quantize(colours)
+        reduced = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+        out = io.BytesIO()
+        duration = 1000 // FRAMES_PER_SECOND
+        reduced[0].save(out, "GIF", save_all=True, append_images=reduced[1:], duration=duration, loop=0, optimize=True)
+        if len(out.getvalue()) < MAX_FILM_BYTES:
+            return out.getvalue()
+    raise SystemExit("the film is too large even with few colours")
+
+
 def small(picture: bytes) -> bytes:
     """As few colours as it takes to stay under the limit."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
@@ -102,6 +147,10 @@ def main() -> None:
             picture = small(take(browser, server.url, state, window, prepare))
             (folder / f"{name}.png").write_bytes(picture)
             print(f"{name}.png {len(picture):,} bytes")
+        if not wanted or "film" in wanted:
+            film = record(browser, server.url)
+            (folder / "look.gif").write_bytes(film)
+            print(f"look.gif {len(film):,} bytes")
         browser.close()
         server.shutdown()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,15 @@ import torch
 from torch import Tensor
 
 from regard.config import RECURRENT, ModelConfig
+from regard.engine import native
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace
 
 VOCABULARY = 23
+_TODAY = dict(
+    architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
+)
 # Every feature that changes the maths, alone or in the company it usually keeps.
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
@@ -39,9 +44,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "unscaled-embedding": {"scaled_embedding": False, "norm_epsilon": 1e-2},
     "output-bias": {"output_bias": True},
     "decoder-only": {"architecture": "decoder-only"},
-    "decoder-only-today": dict(
-        architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
-    ),
+    "decoder-only-today": _TODAY,
+    "llama": _TODAY
+    | dict(num_heads=6, num_key_value_heads=2, d_k=4, biases="none", rotary_factor=8.0, rotary_length=50),
+    "qwen": _TODAY | dict(biases="query-key-value", query_key_norm=True, window=4, rotary_base=50.0, tied="none"),
+    "multi-query": {"num_key_value_heads": 1, "biases": "none"},
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
@@ -76,9 +83,11 @@ def _writes(variant: dict[str, Any]) -> bool:
 VARIANTS_OF: dict[str, dict[str, dict[str, Any]]] = {
     "variant": VARIANTS,
     "writing_variant": {name: each for name, each in VARIANTS.items() if _writes(each)},
-    # The CPU engine's graphs have no relative positions.
+    # The CPU engine's graphs have no relative positions, and no shared heads with an encoder.
     "graph_variant": {
-        name: each for name, each in VARIANTS.items() if _writes(each) and each.get("position") != "relative"
+        name: each
+        for name, each in VARIANTS.items()
+        if _writes(each) and each.get("position") != "relative" and name != "multi-query"
     },
     "any_variant": VARIANTS | RECURRENTS,
     "any_writing_variant": {name: each for name, each in (VARIANTS | RECURRENTS).items() if _writes(each)},
@@ -137,6 +146,20 @@ def tiny_config() -> Callable[..., ModelConfig]:
         return ModelConfig(**{**sizes, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def compiled_kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kernel") / "kernel.so"
+    native.compile_to(path)
+    return path
+
+
+@pytest.fixture
+def kernel(compiled_kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models that the kernel in C covers run on it."""
+    monkeypatch.setattr(native, "library_path", lambda: compiled_kernel)
+    monkeypatch.delenv("REGARD_NATIVE", raising=False)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from regard.config import DecodeConfig, ModelConfig
+from regard.engine import native
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder.checkpoint import save
@@ -23,6 +24,9 @@ TEXT = [
     "Bonjour, comment allez-vous ? Je vais bien.",
     "Hello, how are you? I am fine.",
 ]
+
+KERNEL = ["kernel"] if native.processor_flags().issuperset(native.PROCESSOR) else []
+"""a parameter of tests that run on the kernel in C as well, where the processor can"""
 
 
 def randomize(model: Any) -> Any:

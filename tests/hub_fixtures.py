@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-LARGE = ".safetensors"
+LARGE = (".safetensors", ".bin", ".spm")
 """files that the hub keeps apart and knows by their sha256"""
 
 

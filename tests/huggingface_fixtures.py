@@ -89,6 +89,31 @@ def gpt2(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     return saved(hf.GPT2LMHeadModel(config), folder)
 
 
+def _decoder(model: type[hf.PreTrainedModel], folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
+    folder.mkdir()
+    size = byte_pairs(folder, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], as_json=True)
+    sizes = dict(vocab_size=size, hidden_size=18, intermediate_size=31, num_hidden_layers=2, max_position_embeddings=61)
+    heads = dict(num_attention_heads=6, num_key_value_heads=2, head_dim=4)
+    ids = dict(bos_token_id=0, eos_token_id=2, pad_token_id=0)
+    return saved(model(model.config_class(**{**sizes, **heads, **ids, **changes})), folder)
+
+
+def llama(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
+    return _decoder(hf.LlamaForCausalLM, folder, **changes)
+
+
+def mistral(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
+    return _decoder(hf.MistralForCausalLM, folder, **{"sliding_window": 4, **changes})
+
+
+def qwen2(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
+    return _decoder(hf.Qwen2ForCausalLM, folder, **{"num_attention_heads": 3, "num_key_value_heads": 1, **changes})
+
+
+def qwen3(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
+    return _decoder(hf.Qwen3ForCausalLM, folder, **{"tie_word_embeddings": True, **changes})
+
+
 def bert(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -114,5 +139,5 @@ def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
 
 
 MAKERS: dict[str, Callable[..., tuple[Path, hf.PreTrainedModel]]] = {
-    make.__name__: make for make in (marian, bart, pegasus, t5, gpt2, bert)
+    make.__name__: make for make in (marian, bart, pegasus, t5, gpt2, bert, llama, mistral, qwen2, qwen3)
 }

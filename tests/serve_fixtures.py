@@ -1,4 +1,4 @@
-"""A server with random models on a free port of this machine: one translates each way, one chats, one writes."""
+"""A server with random models on a free port of this machine: two translate, one chats, one writes, one searches."""
 
 import http.client
 import io
@@ -22,7 +22,7 @@ from regard.serve.server import HttpServer, address_of, bind
 from regard.serve.settings import Settings
 
 KEY = "a-key-of-twenty-three-c"
-NAMES = ("fr-en", "en-fr", "chat", "story")
+NAMES = ("fr-en", "en-fr", "chat", "story", "search")
 
 
 def make_story_folder(folder: Path) -> Path:
@@ -33,6 +33,12 @@ def make_story_folder(folder: Path) -> Path:
     return make_random_folder(folder, shape, seed=5, **about)
 
 
+def make_search_folder(folder: Path) -> Path:
+    """An encoder alone."""
+    shape = dict(architecture="encoder-only", num_encoder_layers=2, d_model=22, d_ff=31, num_heads=2, norm="rms")
+    return make_random_folder(folder, shape, seed=5, task="search", longest=67)
+
+
 def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
     made = {
         "fr-en": lambda folder: make_model_folder(folder),
@@ -41,13 +47,14 @@ def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
             folder, task="chat", decode=DecodeConfig(method="sample", max_length=7)
         ),
         "story": make_story_folder,
+        "search": make_search_folder,
     }
     return [made[name](parent / name) for name in names]
 
 
-def load(folders: Sequence[Path], queue: int = 64) -> tuple[Models, Metrics]:
+def load(folders: Sequence[Path], queue: int = 64, pivot: str = "") -> tuple[Models, Metrics]:
     metrics = Metrics()
-    models, _ = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1)
+    models, _ = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1, pivot=pivot)
     return models, metrics
 
 
@@ -130,10 +137,10 @@ def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, di
 
 
 @contextmanager
-def running(folders: Sequence[Path], **changes: Any) -> Iterator[Running]:
-    """The server in a thread, until the block ends."""
+def running(folders: Sequence[Path], pivot: str = "", **changes: Any) -> Iterator[Running]:
+    """The server in a thread, until the block ends; without folders it serves every installed model."""
     settings = Settings(**{"port": 0, **changes})
-    models, metrics = load(folders, settings.queue)
+    models, metrics = load(folders, settings.queue, pivot)
     stream = io.StringIO()
     log = Log(stream)
     app = App(models, settings, metrics, log)

@@ -85,7 +85,7 @@ _KINDS = [
     "",
 ]
 
-_NAMES = "q source target model messages prompt n text alternatives stream".split()
+_NAMES = "q source target model messages prompt input n text alternatives stream".split()
 
 
 def _bodies() -> st.SearchStrategy[bytes]:

@@ -208,7 +208,9 @@ class Model:
         return TextEncoder.open(self.folder, **self._options)
 
     def _check_task(self, task: str, does: str) -> None:
-        if self.manifest.task != task:
+        # A chat model without an encoder goes on from any text.
+        writes = task == "write" and self.manifest.task == "chat" and not self.manifest.model.has_encoder
+        if self.manifest.task != task and not writes:
             raise ModelError(
                 f"{shown(self.folder)} must be a model that {does}: got one to {self.manifest.task}; name another"
             )
@@ -303,11 +305,12 @@ def export(
 def import_model(
     folder: str | Path, output: str | Path, *, weights: str = "fp32", prompt: str = "", **options: Any
 ) -> None:
-    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT and write a model folder.
+    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, or a GGUF file or a
+    checkpoint of llama2.c, and write a model folder.
 
     prompt: text put before every input, such as T5's "translate English to German: ".
     The options are source_language="", target_language="", and convert_pickle=False: read weights from
-    pytorch_model.bin too, in a separate process.
+    pytorch_model.bin too; nothing of that pickle is run.
     """
     from regard.exchange.huggingface import ImportOptions
 

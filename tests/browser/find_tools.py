@@ -1,4 +1,4 @@
-"""The programs that the tests of the page need and pip cannot bring: a browser, the TypeScript compiler, an assembler.
+"""The programs that the tests need and pip cannot bring: a browser, the TypeScript compiler, an assembler, LibreOffice.
 
 Run as a script (./check does), it installs what is missing. The tests themselves only look.
 """
@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+OFFICES = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
+OFFICE_PACKAGES = ("libreoffice-writer", "libreoffice-impress")
 TYPESCRIPT, WABT = "5.9.3", "1.0.39"
 
 
@@ -42,18 +44,31 @@ def find_node() -> str | None:
     return shutil.which("node") or (str(beside) if beside.is_file() else None)
 
 
+def find_office() -> str | None:
+    """REGARD_OFFICE, or LibreOffice on the path, or where macOS has it."""
+    named = os.environ.get("REGARD_OFFICE")
+    if named:
+        return shutil.which(named)
+    return next(filter(None, map(shutil.which, OFFICES)), None)
+
+
 def install_browser() -> None:
     """From the distribution where that can be done without asking, else Playwright's."""
     if os.environ.get("REGARD_BROWSER"):
         raise SystemExit("REGARD_BROWSER names a browser that is not there")
+    if _install_packages("chromium") and find_browser():
+        return
+    subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
+
+
+def _install_packages(*names: str) -> bool:
+    """By Debian's package manager, where that needs no password."""
     sudo = shutil.which("sudo")
     root = [] if os.geteuid() == 0 else [sudo, "-n"] if sudo else None
-    if shutil.which("apt-get") and root is not None:
-        run = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
-        install = [*run, "install", "--no-install-recommends", "-y", "chromium"]
-        if _succeeds([*run, "update"]) and _succeeds(install) and find_browser():
-            return
-    subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
+    if shutil.which("apt-get") is None or root is None:
+        return False
+    run = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    return _succeeds([*run, "update"]) and _succeeds([*run, "install", "--no-install-recommends", "-y", *names])
 
 
 def install_packages() -> None:
@@ -98,7 +113,13 @@ def main() -> None:
         )
     if find_node() is None or find_typescript() is None or find_wabt() is None:
         install_packages()
-    print(find_browser(), find_typescript())
+    if find_office() is None:
+        _install_packages(*OFFICE_PACKAGES)
+    if find_office() is None:
+        raise SystemExit(
+            "LibreOffice must be there: it could not be installed; install it, or name its program in REGARD_OFFICE"
+        )
+    print(find_browser(), find_typescript(), find_office())
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
     assert {"overview", "embeddings", "output"} <= set(views)
     has_attention = VARIANTS[variant].get("attention") != "none"
     assert ({"attention-lines", "attention", "heads"} <= set(views)) == has_attention
-    has_positions = VARIANTS[variant].get("position") not in ("rotary", "relative", "none")
+    has_positions = VARIANTS[variant].get("position") != "none"
     assert ("positions" in views) == has_positions
     for view in views if variant in OPENED else ():
         turn_to(page, view)
@@ -138,6 +138,22 @@ def test_a_decoder_only_model(serve: Serve) -> None:
     page.fill("#change-text", "Marie")
     page.click("#do-replace-word")
     expect(page.locator("#sentence .from")).to_have_text(PROMPT.replace("Jane", "Marie"))
+
+
+def test_a_model_that_only_reads(serve: Serve) -> None:
+    page = serve(regard.load("search").look("The cat sleeps on the roof."))
+    assert page.locator("#play, #tab-output, #map [id^='box-decoder']").count() == 0
+    expect(page.locator("#sentence")).to_have_text("The cat sleeps on the roof.")
+    for view in views_of(page):
+        turn_to(page, view)
+        assert "next token" not in page.locator("body").inner_text()
+        assert page.locator("#do-no-mask, #do-force-next").count() == 0
+    turn_to(page, "vector")
+    page.fill("#passages", "Prices have risen.\nLe chat dort sur le toit.")
+    with page.expect_response("**/api/nearest"):
+        page.click("#do-nearest")
+    rows = page.locator("#nearest tbody tr")
+    expect(rows.first).to_contain_text("Le chat dort")
 
 
 def alignment(run: Run) -> np.ndarray:

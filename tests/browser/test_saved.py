@@ -118,3 +118,11 @@ def test_in_a_notebook_it_shows_itself(windows: Windows, look: regard.look.view.
     frame = window.page.frame_locator("iframe")
     expect(frame.locator("body[data-ready=true]")).to_be_visible()
     expect(frame.locator("#sentence .to")).to_have_text(look.text)
+    frame.locator("#start-tour").click()
+    frame.locator("#tour-on").click()
+    expect(frame.locator("#tour .number")).to_contain_text("2 / ")
+    frame.locator("#panel .code-link").first.click()
+    source = Path(regard.__file__).parent / "model" / "embedding.py"
+    expect(frame.locator("dialog code")).to_have_text("src/regard/model/embedding.py")
+    assert frame.locator("dialog pre").inner_text().strip() == source.read_text(encoding="utf-8").strip()
+    assert frame.locator("dialog mark").inner_text() in source.read_text(encoding="utf-8").splitlines()

@@ -28,7 +28,7 @@ def turn_to(page: Page, view: str) -> None:
 
 
 def test_play_step_and_back(show: Show, run: Run) -> None:
-    page = show("overview")
+    page = show("overview", step=0)
     count = page.locator(".step-count")
     last = len(run.output) + 1
     expect(page.locator("#step-back")).to_be_disabled()
@@ -47,6 +47,13 @@ def test_play_step_and_back(show: Show, run: Run) -> None:
     expect(page.locator("#play")).to_contain_text("play")
     expect(page.locator("#step-on")).to_be_disabled()
     expect(page.locator("#strips .future")).to_have_count(0)
+    expect(page.locator(".traveller")).to_have_count(0)
+    page.emulate_media(reduced_motion="no-preference")
+    page.click("#play")
+    page.clock.run_for(1200)
+    expect(page.locator(".traveller")).not_to_have_count(0)
+    page.click("#play")
+    page.emulate_media(reduced_motion="reduce")
 
 
 def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
@@ -65,7 +72,7 @@ def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
 
 def test_by_keyboard_alone(show: Show, run: Run) -> None:
     """From the address bar to the arithmetic of a number and back, never touching the pointer."""
-    page = show("overview")
+    page = show("overview", step=0, token=0)
 
     def tab_to(selector: str) -> None:
         for _ in range(200):
@@ -171,6 +178,11 @@ def test_dark_and_light_can_be_read_and_every_control_has_a_name(show: Show, run
     page.reload()
     page.wait_for_selector("body[data-ready=true]")
     assert level(page.evaluate(background)) < 60
+    page.click("#theme")
+    page.reload()
+    page.wait_for_selector("body[data-ready=true]")
+    assert level(page.evaluate(background)) > 200, "a theme that was chosen is remembered"
+    page.click("#theme")
     page.emulate_media(color_scheme="light")
 
 
@@ -223,6 +235,35 @@ def test_the_address_keeps_what_is_in_view(window: Window, server: Server) -> No
     expect(page.locator(".step-count")).to_contain_text("step 7 of")
     expect(page.locator("#choice-unit-words")).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#line-count")).to_have_text(count)
+
+
+def test_a_number_has_an_address_and_back_leads_back(window: Window, server: Server, run: Run) -> None:
+    name = "encoder.layers.0.self_attention.scores"
+    page = window.goto(address_of(server.url, "attention", number=f"{name},1,2,3"))
+    assert_traced(shown_in(page.locator("#explanation"), "[data-role=traced]"), run)
+    page.locator("#explanation button.operand").first.click()
+    expect(page.locator("#explanation .dock-title code")).to_contain_text(".query[1, 2, 0]")
+    page.click("#tab-output")
+    expect(page.locator("#panel")).to_have_attribute("data-view", "output")
+    for shown in ("query[1, 2, 0]", "scores[1, 2, 3]"):
+        page.go_back()
+        expect(page.locator("#explanation .dock-title code")).to_contain_text(shown)
+        expect(page.locator("#panel")).to_have_attribute("data-view", "attention")
+
+
+def test_the_figure_is_the_models_or_the_papers(show: Show) -> None:
+    page = show("overview")
+    norms = page.locator("#map [id^='box-'].norm")
+    expect(norms).to_have_text([*["Add", "Norm"] * 2, "Norm", *["Add", "Norm"] * 3, "Norm"])
+    page.locator("[id='box-encoder.final']").click()
+    expect(page.locator("[id='part-encoder.final_norm'] h3")).to_be_in_viewport()
+    page.locator("[id='box-decoder.before.feed_forward']").click()
+    expect(page.locator("#part-norm")).to_be_in_viewport()
+    page.get_by_role("button", name="the paper's figure").click()
+    expect(norms).to_have_text(["Add & Norm"] * 5)
+    page.locator("[id='box-encoder.norm.self_attention']").click()
+    expect(page.locator("#part-add-norm h3")).to_contain_text(["Add", "Norm"])
+    expect(page.locator("#part-add-norm")).to_be_in_viewport()
 
 
 def test_layers_are_fetched_when_they_are_looked_at(show: Show) -> None:

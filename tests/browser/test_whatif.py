@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from browser.conftest import Window
 from browser.reading import assert_traced, reads_as, shown_in
 from browser.test_use import turn_to
 from playwright.sync_api import Page, Route, expect
 
+from regard.look.effects import head_effects
 from regard.look.session import Run
 from regard.look.view import Look
+from regard.look.whatif import attentions
 
 Show = Callable[..., Page]
 CROSS = "decoder.layers.1.cross_attention"
@@ -88,6 +91,8 @@ def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run
         assert values(page, "after") == written(after) != written(run)
         if kind in ("no-positions", "replace-word", "force-next"):
             assert after.translation != run.translation
+        [moved] = shown_in(page.locator("#panel"), "#log-probability-change")
+        assert moved.value == pytest.approx(np.log(written(after)).sum() - np.log(written(run)).sum(), abs=1e-5)
         expect(page.locator("#banner")).to_contain_text(run.translation)
         for title, each in (("original", run), ("what if", after)):
             figure = page.locator(f"figure[data-title='{title}']")
@@ -156,6 +161,42 @@ def test_changes_add_up_and_can_be_taken_back(show: Show, look: Look, run: Run) 
     expect(page.locator("#banner")).to_be_hidden()
     page.unroute_all()
     assert_traced(shown_in(page.locator("#strips")), run, 10)
+
+
+def test_heads_are_ranked_and_the_strongest_go_first(show: Show, look: Look, run: Run) -> None:
+    page = show("what-if")
+    expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
+    effects = {
+        (path, head): sum(effect)
+        for path in attentions(run.subject.config)
+        for head, effect in enumerate(head_effects(run, path)["effects"])
+    }
+    order = sorted(effects, key=lambda each: -abs(effects[each]))
+    shown = shown_in(page.locator("#ranking"), "td[data-value]")
+    assert [each.value for each in shown] == pytest.approx([effects[each] for each in order])
+    expect(page.locator("#ranking input").first).to_be_checked()
+    page.locator("#ranking input").nth(1).check()
+    with page.expect_response("**/api/whatif") as answered:
+        page.click("#do-heads-off")
+    after = look.session.run(answered.value.json()["run"])
+    assert [(each["attention"], each["head"]) for each in after.plan.changes] == order[:2]
+    expect(page.locator("#text-after")).to_have_text(after.translation)
+    go_back(page, run)
+
+
+def test_another_beam_and_a_temperature(show: Show, look: Look, run: Run) -> None:
+    page = show("output", step=2)
+    logits = run.trace["logits"][2].astype(float)
+    page.locator("#temperature").fill("0.5")
+    drawn = np.exp((logits - logits.max()) / 0.5)
+    shares = [each.value for each in shown_in(page.locator("#temperature-bars"), "[data-value]")]
+    assert shares == pytest.approx(np.sort(drawn / drawn.sum())[::-1][: len(shares)].tolist(), rel=1e-4)
+    page.locator("#beam").fill("2")
+    with page.expect_response("**/api/whatif") as answered:
+        page.click("#do-beam")
+    expect(page.locator("#banner")).to_contain_text("a beam of 2")
+    assert look.session.run(answered.value.json()["run"]).decode.beam == 2
+    go_back(page, run)
 
 
 def test_what_makes_no_sense_is_said_in_a_sentence(show: Show, window: Window) -> None:

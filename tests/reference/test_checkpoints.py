@@ -6,17 +6,28 @@ Without it there is nothing to compare, and these tests are not there at all.
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
+from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, load_model
-from regard.exchange.huggingface import FAMILIES, ImportOptions, import_folder
+from regard.exchange import onnx
+from regard.exchange.huggingface import FAMILIES, ImportOptions, import_file, import_folder
 from regard.exchange.huggingface_files import read_json
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
@@ -47,9 +58,66 @@ def assert_goes_on_alike(model: Any, theirs: Any, given: list[int]) -> None:
     assert written[0, tokens.shape[1] :][: len(ours)].tolist() == ours
 
 
+def model_files() -> list[Path]:
+    """GGUF files, and checkpoints of llama2.c."""
+    home = os.environ.get("REGARD_CHECKPOINTS", "")
+    return sorted(each for end in ("gguf", "bin") for each in Path(home).expanduser().glob(f"*.{end}")) if home else []
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    folders = checkpoints()
-    metafunc.parametrize("checkpoint", folders, ids=[each.name for each in folders])
+    for name, found in {"checkpoint": checkpoints(), "model_file": model_files()}.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, found, ids=[each.name for each in found])
+
+
+def theirs_of(path: Path) -> Any:
+    """Transformers' own reading of a GGUF file; of llama2.c's its Llama with the tensors put back into its order."""
+    if path.suffix == ".gguf":
+        return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+    width, inner, layers, heads, key_heads, vocabulary, length = struct.unpack("<7i", path.read_bytes()[:28])
+    about = dict(num_attention_heads=heads, num_key_value_heads=key_heads, max_position_embeddings=length)
+    sizes = dict(vocab_size=vocabulary, hidden_size=width, intermediate_size=inner, num_hidden_layers=layers)
+    model = LlamaForCausalLM(LlamaConfig(**sizes, **about, rms_norm_eps=1e-5, tie_word_embeddings=True)).eval()
+    numbers = torch.from_numpy(np.fromfile(path, "<f4", offset=28))
+    weights = model.state_dict()
+    own = "input_layernorm", *(f"self_attn.{part}_proj" for part in "qkvo"), "post_attention_layernorm"
+    parts = (*own, *(f"mlp.{part}_proj" for part in ("gate", "down", "up")))
+    listed = [f"model.layers.{i}.{part}.weight" for part in parts for i in range(layers)]
+    for name in ("model.embed_tokens.weight", *listed, "model.norm.weight"):
+        shape = weights[name].shape
+        taken, numbers = numbers[: shape.numel()].reshape(shape), numbers[shape.numel() :]
+        if "q_proj" in name or "k_proj" in name:
+            of = heads if "q_proj" in name else key_heads
+            taken = taken.reshape(of, -1, 2, width).transpose(1, 2).reshape(shape)
+        weights[name].copy_(taken)
+    return model
+
+
+if model_files():
+
+    @torch.no_grad()
+    def test_a_real_gguf_or_llama2c(model_file: Path, tmp_path: Path) -> None:
+        import_file(model_file, tmp_path / "ours", ImportOptions(), onnx.export)
+        model, manifest = load_model(tmp_path / "ours")
+        _, tokenizer = open_tokenizers(tmp_path / "ours", manifest.tokenizer)
+        theirs, config = theirs_of(model_file), manifest.model
+        ids = tokenizer.encode(TEXT)
+        if model_file.suffix == ".gguf":
+            other = AutoTokenizer.from_pretrained(model_file.parent, gguf_file=model_file.name)
+            for text in (TEXT, "x = [1, 22]\n\ty = 3  # naïve 漢字 🙂 it's", "I'LL go\n\n"):
+                assert tokenizer.encode(text) == other(text, add_special_tokens=False)["input_ids"]
+        tokens = torch.tensor([[config.bos_id, *ids]])
+        ours, expected = model(tokens, Layout.padded(torch.tensor([len(ids) + 1]), len(ids) + 1)), theirs(tokens).logits
+        print(f"{model_file.name}: logits differ by at most {(ours - expected).abs().max():.1e}")
+        torch.testing.assert_close(ours, expected, atol=1e-3, rtol=1e-4)
+        decode = DecodeConfig(method="greedy", max_length=50 + len(ids), min_length=50 + len(ids))
+        settings = dict(num_beams=1, do_sample=False, max_new_tokens=50, min_new_tokens=50, repetition_penalty=1.0)
+        unwanted = sorted({config.pad_id, config.bos_id} - {config.eos_id})
+        written = theirs.generate(tokens, **settings, suppress_tokens=[config.eos_id, *unwanted])[0, tokens.shape[1] :]
+        for engine in (TorchEngine(model), open_engine(tmp_path / "ours", "onnxruntime")):
+            [[found]] = search(engine, [[]], decode, constraints=[Constraints(prefix=ids)])
+            assert found.tokens[len(ids) :] == written.tolist(), engine
+        print(tokenizer.decode(written.tolist()))
 
 
 if checkpoints():

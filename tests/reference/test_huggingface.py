@@ -24,6 +24,9 @@ from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly
 
+_LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+_LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_LLAMA3["original_max_position_embeddings"] = 20
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "marian": ("marian", {}),
     "marian-two-vocabularies": ("marian", {"share_encoder_decoder_embeddings": False}),
@@ -35,11 +38,20 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt2": ("gpt2", {}),
     "gpt2-untied-relu": ("gpt2", {"tie_word_embeddings": False, "activation_function": "relu"}),
     "bert": ("bert", {"layer_norm_eps": 1e-3}),
+    "llama": ("llama", {"tie_word_embeddings": True, "rope_theta": 500.0}),
+    "llama3-biases": ("llama", {"rope_parameters": _LLAMA3, "attention_bias": True, "mlp_bias": True}),
+    "llama-linear-multi-query": ("llama", {"rope_parameters": _LINEAR, "num_key_value_heads": 1}),
+    "mistral-window": ("mistral", {}),
+    "qwen2": ("qwen2", {"rope_theta": 1000.0}),
+    "qwen3": ("qwen3", {}),
 }
 NUM_WRITTEN = 11
 
 
-WRITING = {name: VARIANTS[name] for name in ("marian-two-vocabularies", "bart", "t5-gated", "gpt2")}
+WRITING = {
+    name: VARIANTS[name]
+    for name in ("marian-two-vocabularies", "bart", "t5-gated", "gpt2", "llama3-biases", "mistral-window", "qwen3")
+}
 
 
 @pytest.fixture

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fixtures import save_model
+from fixtures import KERNEL, save_model
 
+from regard.engine import native
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model
 from regard.model.transformer import Transformer
 
 TOLERANCE = 1e-4
+KERNEL_SIZES: dict[str, Any] = dict(d_model=64, num_heads=4, d_ff=192)
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
 # Rows that repeat, vanish, change places, and stand in unequal numbers for their sentences.
 SELECTIONS = (None, [2, 2, 0, 0], [1, 0, 3], [0, 0, 2, 2, 1, 1], [5, 4], None)
@@ -74,6 +76,24 @@ def test_int8_is_near_torch(
         assert np.abs(logits - others).max() > 0
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)]
+)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.usefixtures(*KERNEL)
+def test_the_kernel_is_near_torch(
+    tmp_path: Path, random_model: Callable[..., Transformer], changes: dict[str, Any], threads: int
+) -> None:
+    """On a processor without the kernel the graphs stand in."""
+    folder = save_model(random_model(**KERNEL_SIZES, **changes), tmp_path / "model", "int8")
+    engine = OnnxEngine(folder, threads, "int8")
+    assert isinstance(engine._decoder, native.Kernel) == bool(KERNEL)
+    for logits, others, seen, others_seen in steps((TorchEngine(load_model(folder)[0]), engine)):
+        assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
+        assert np.abs(seen - others_seen).max() <= 0.02
+        assert np.allclose(others_seen.sum(axis=1), 1, atol=TOLERANCE)
+
+
 def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callable[..., Transformer]) -> None:
     """Where nothing passes the activation there is no largest value to scale by."""
     model = random_model()
@@ -87,14 +107,20 @@ def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callabl
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_neighbours_do_not_matter(tmp_path: Path, random_model: Callable[..., Transformer], precision: str) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "int8", *KERNEL])
+def test_neighbours_do_not_matter(
+    tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest, precision: str
+) -> None:
     """A sentence alone and the same one in a padded batch, to the bit: else a tie might break otherwise."""
     sizes = dict(d_model=24, num_heads=3, d_ff=40, num_encoder_layers=3)
+    if precision in KERNEL:
+        request.getfixturevalue("kernel")
+        precision, sizes = "int8", KERNEL_SIZES
     folder = save_model(random_model(**sizes), tmp_path / "model", "int8")
     engine = OnnxEngine(folder, 1, precision)  # type: ignore[arg-type]
-    sources = [*SOURCES, [*range(4, 23), 3]]
-    together = engine.start(sources)
+    # Too many source tokens for one group, and sentences for two threads.
+    sources = [*SOURCES, *([*range(4, 23), 3] * repeats for repeats in (1, 4, 6))]
+    together = OnnxEngine(folder, 2, precision).start(sources)  # type: ignore[arg-type]
     alone = [engine.start([source]) for source in sources]
     tokens = np.full(len(sources), 2)
     for _ in range(5):

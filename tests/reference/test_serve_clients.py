@@ -5,12 +5,14 @@ import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import openai
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serve_fixtures import KEY, Running, make_folders, running
+from serve_fixtures import KEY, NAMES, Running, make_folders, running
 
 import regard
+from regard.search.encoder import TextEncoder
 
 TEXT = "Bonjour, comment allez-vous ? Je vais bien."
 
@@ -44,7 +46,7 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
     client = LibreTranslateAPI(server.url, api_key=KEY)
     assert client.translate(TEXT, "fr", "en") == model.translate(TEXT)
     assert client.detect(TEXT)[0]["language"] == "fr"
-    assert {each["code"] for each in client.languages()} == {"en", "fr"}
+    assert {each["code"] for each in LibreTranslateAPI(server.url).languages()} == {"en", "fr"}
     with pytest.raises(urllib.error.HTTPError, match="403"):
         LibreTranslateAPI(server.url, api_key="x" * 20).translate(TEXT, "fr", "en")
 
@@ -53,7 +55,7 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
 
 
 def test_openai_models(client: openai.OpenAI) -> None:
-    assert {each.id for each in client.models.list()} == {"fr-en", "en-fr", "chat", "story"}
+    assert {each.id for each in client.models.list()} == set(NAMES)
     assert client.models.retrieve("chat").object == "model"
 
 
@@ -81,6 +83,22 @@ def test_openai_completions(client: openai.OpenAI) -> None:
     assert len(whole.choices) == 2 and whole.usage and whole.usage.completion_tokens == 18
     stream = client.completions.create(model="story", prompt="Jane visits", max_tokens=9, seed=3, stream=True)
     assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
+
+
+def test_openai_embeddings(client: openai.OpenAI, folders: list[Path]) -> None:
+    """Its client asks for base64 and gives numbers; both are the vectors that search compares."""
+    texts = ["Le chat dort.", "Il fait beau.", "Le chat dort."]
+    found = client.embeddings.create(model="search", input=texts)
+    vectors = np.array([each.embedding for each in found.data])
+    assert np.array_equal(vectors.astype(np.float32), TextEncoder.open(folders[-1], threads=1).vectors(texts))
+    plain = client.embeddings.create(model="search", input=texts[0], encoding_format="float")
+    assert plain.data[0].embedding == vectors[0].tolist() and plain.usage.prompt_tokens > 0
+    for wrong in ({"model": "fr-en"}, {"input": "a " * 999}, {"dimensions": 3}, {"input": [1, 2]}):
+        with pytest.raises(openai.BadRequestError) as refused:
+            client.embeddings.create(**{"model": "search", "input": "a", **wrong})
+        assert refused.value.param == next(iter(wrong))
+    with pytest.raises(openai.BadRequestError):
+        client.completions.create(model="search", prompt="a")
 
 
 def test_openai_errors(server: Running, client: openai.OpenAI) -> None:
@@ -120,9 +138,15 @@ def test_mastodon(server: Running) -> None:
 
 
 def test_weblate(server: Running, model: regard.Model) -> None:
-    """weblate/machinery/libretranslate.py: a form with a text, its key among the fields."""
-    form = f"api_key={KEY}&q=Le+chat+dort.&source=fr&target=en"
-    answer = server.form("/translate", form)
-    assert answer.json["translatedText"] == model.translate("Le chat dort.")
-    languages = server.get(f"/languages?api_key={KEY}")
+    """weblate/machinery/libretranslate.py: languages without the key, then texts in JSON; older ones send a form."""
+    languages = server.get("/languages")
     assert [each["code"] for each in languages.json] == ["en", "fr"]
+    texts = ["Le chat dort.", "Il fait beau."]
+    asked = {"api_key": KEY, "q": texts, "source": "fr-FR", "target": "en-US"}
+    headers = {"User-Agent": "Weblate/5.17", "Accept": "application/json"}
+    answer = server.post("/translate", asked, **headers).json
+    assert answer == {"translatedText": model.translate(texts)}
+    refused = server.post("/translate", {**asked, "api_key": ""}, **headers)
+    assert refused.status == 403 and "API key" in refused.json["error"]
+    form = f"api_key={KEY}&q=Le+chat+dort.&source=fr&target=en"
+    assert server.form("/translate", form).json["translatedText"] == model.translate(texts[0])

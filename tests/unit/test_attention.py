@@ -47,6 +47,13 @@ def test_a_hidden_word_weighs_nothing():
     assert fused(query, key, value, Visibility(one, two)).flatten().tolist() == [3, 4]
 
 
+def test_shared_keys_are_those_of_their_group():
+    """Two of four heads share each head of keys; equal to the formula with every key head written out twice."""
+    query, key, value = torch.randn(2, 4, 5, 6), torch.randn(2, 2, 7, 6), torch.randn(2, 2, 7, 6)
+    one_each = [torch.stack([each[:, head // 2] for head in range(4)], dim=1) for each in (key, value)]
+    torch.testing.assert_close(written_out(query, key, value, None), written_out(query, *one_each, None))
+
+
 # ------------------------------------------------------------ fast kernels equal the formula
 
 SOURCE, TARGET = torch.tensor([7, 3, 1, 5, 2]), torch.tensor([4, 6, 1, 11, 2])
@@ -59,6 +66,7 @@ def padded_case(kind: str) -> tuple[Visibility | None, int, int]:
         "everything": (None, 11, 7),
         "encoder": (Visibility(source, source), 7, 7),
         "decoder": (Visibility(target, target, causal=True), 11, 11),
+        "window": (Visibility(target, target, causal=True, window=3), 11, 11),
         "cross": (Visibility(target, source), 11, 7),
         "step": (Visibility(Layout.padded(torch.ones(5, dtype=torch.long), 1), source), 1, 7),
     }[kind]
@@ -72,12 +80,13 @@ def packed_case(kind: str, device: str = "cpu") -> tuple[Visibility, int, int]:
     return {
         "encoder": (Visibility(source, source), 18, 18),
         "decoder": (Visibility(target, target, causal=True), 24, 24),
+        "window": (Visibility(target, target, causal=True, window=3), 24, 24),
         "cross": (Visibility(target, source), 24, 18),
     }[kind]
 
 
-def heads(batch: int, length: int) -> Tensor:
-    return torch.randn(batch, 3, length, 10, requires_grad=True)
+def heads(batch: int, length: int, count: int = 4) -> Tensor:
+    return torch.randn(batch, count, length, 10, requires_grad=True)
 
 
 def assert_same(kernel, query, key, value, visibility, real=slice(None)) -> None:
@@ -96,15 +105,17 @@ def assert_same(kernel, query, key, value, visibility, real=slice(None)) -> None
     ("kind", "packed"),
     [
         *((kind, False) for kind in ("encoder", "decoder", "cross", "everything", "step")),
-        *((kind, True) for kind in ("encoder", "decoder", "cross")),
+        *((kind, True) for kind in ("encoder", "decoder", "cross", "window")),
+        ("window", False),
     ],
 )
-def test_the_fast_kernel_equals_written_out(kind, packed):
+@pytest.mark.parametrize("shared", [1, 2, 4])
+def test_the_fast_kernel_equals_written_out(kind, packed, shared):
     visibility, query_len, key_len = (packed_case if packed else padded_case)(kind)
     batch = 1 if packed else 5
-    query, key, value = heads(batch, query_len), heads(batch, key_len), heads(batch, key_len)
+    query, key, value = (heads(batch, query_len), *(heads(batch, key_len, 4 // shared) for _ in range(2)))
     real = slice(None)
-    if kind == "decoder" and not packed:
+    if kind in ("decoder", "window") and not packed:
         real = torch.arange(11) < TARGET[:, None]
     assert_same(attention, query, key, value, visibility, real)
 
@@ -122,13 +133,13 @@ def range_by_range(projected, first_key, last_key, first_query, last_query):
     return torch.einsum("hqk,khd->qhd", weights, value), None
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross", "window"])
 def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
     monkeypatch.setattr(kernels, "packed_attention", range_by_range, raising=False)
     monkeypatch.setattr(kernels, "HEAD_DIMS", (10,))
     monkeypatch.setattr(kernels, "takes_packed", lambda projected, visibility: True)
     visibility, query_len, key_len = packed_case(kind)
-    query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
+    query, key, value = heads(1, query_len), heads(1, key_len, 2), heads(1, key_len, 2)
     assert_same(attention, query, key, value, visibility)
 
 
@@ -140,5 +151,4 @@ def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(tiny_
     monkeypatch.setattr(kernels, "packed_attention", range_by_range, raising=False)
     monkeypatch.setattr(kernels, "HEAD_DIMS", (layer.query.out_features // 3,))
     monkeypatch.setattr(formula, "takes_packed", lambda projected, visibility: True)
-    assert layer.num_heads == 3
     torch.testing.assert_close(layer(x, visibility)[0], expected, atol=1e-5, rtol=1e-5)

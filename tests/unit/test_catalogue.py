@@ -14,6 +14,7 @@ from regard.folder.catalogue import (
     find_by_languages,
     find_by_task,
     find_for_search,
+    find_model,
     shown,
     user_folder,
 )
@@ -48,6 +49,9 @@ def test_by_languages(models: Path) -> None:
     assert find_by_languages("fr", "en") == bundled
     assert find_by_languages(None, "en") == bundled
     assert find_by_languages(None, None) == bundled
+    assert find_by_languages("fr_FR", "en-US") == find_model("fr-en", "FR", "en_GB") == bundled
+    with pytest.raises(UsageError, match="the source language of fr-en is fr: got en_US"):
+        find_model("fr-en", "en_US", None)
     with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
         find_by_languages("de", None)
 

@@ -56,6 +56,24 @@ def test_files_in_and_a_file_out(folder: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.unfinished"))
 
 
+def test_the_encoding_of_lines_and_a_file_that_is_not_there(folder: str, tmp_path: Path) -> None:
+    text = "Le café où j'étais\r\n€ oui\n"
+    expected = run("translate", "-m", folder, stdin=text.encode()).stdout
+    for encoding in ("cp1252", "utf-16", "utf-16-be"):
+        (tmp_path / "old").write_bytes(text.encode(encoding))
+        assert run("translate", "-m", folder, "-i", tmp_path / "old", "--encoding", encoding).stdout == expected
+        assert run("translate", "-m", folder, "--encoding", encoding, stdin=text.encode(encoding)).stdout == expected
+    for encoding, code, message in (
+        ("ascii", 1, "must be ascii text"),
+        ("nonsense", 2, "one that Python knows"),
+        ("rot13", 2, "one that Python knows"),
+    ):
+        assert_one_sentence(result := run("translate", "-i", tmp_path / "old", "--encoding", encoding), code)
+        assert message in result.stderr
+    for missing in (("-i", "none.txt"), ("none.txt",), ("--glossary", "none.tsv", "Oui")):
+        assert_one_sentence(run("translate", "-m", folder, *missing), 2)
+
+
 def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
     (tmp_path / "out.en").write_text("old\n")
     (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
@@ -90,7 +108,7 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: str, mon
     assert expected[0] != expected[2]
     for size in (1, 2, 4):
         portions = [[Line(text, "\n") for text in texts[start : start + size]] for start in range(0, len(texts), size)]
-        monkeypatch.setattr(cli_lines, "arriving_lines", lambda path, p=portions: iter(p))
+        monkeypatch.setattr(cli_lines, "arriving_lines", lambda *_, p=portions: iter(p))
         result = run("translate", "-m", folder, *flags)
         assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
 
@@ -143,7 +161,9 @@ def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> No
         assert result.exit_code == 0 and result.stdout == f"{french}\n"
         assert_one_warning(result.stderr, "in en, so it is translated into fr: say --to en")
     as_french = load("fr-en").translate(ENGLISH)
-    assert run("translate", "--to", "en", ENGLISH).stdout == f"{as_french}\n"
+    for flags in (("--to", "en"), ("-t", "en-US"), ("-f", "fr_FR")):
+        assert run("translate", *flags, ENGLISH).stdout == f"{as_french}\n"
+    assert run("translate", "-f", "auto", "-t", "fr_CA", ENGLISH).stdout == f"{french}\n"
     assert run("translate", "--model", "fr-en", ENGLISH).stdout == f"{as_french}\n"
     assert run("translate", stdin=ENGLISH.encode()).stdout == f"{french}\n"
 
@@ -152,7 +172,7 @@ def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.Monke
     """Nothing and "Hi" do not; what comes after them is not held to be French for it."""
     lines = ["", "Hi", ENGLISH, "Merci"]
     portions = [[Line(text, "\n")] for text in lines]
-    monkeypatch.setattr(cli_lines, "arriving_lines", lambda path: iter(portions))
+    monkeypatch.setattr(cli_lines, "arriving_lines", lambda *_: iter(portions))
     into_english, into_french = load("fr-en"), load("en-fr")
     wanted = [into_english.translate(text) for text in lines[:2]]
     wanted += [into_french.translate(text) for text in lines[2:]]

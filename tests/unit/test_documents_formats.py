@@ -93,7 +93,7 @@ def test_links_decide_where_a_tag_goes(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     "before, target, after",
     [
-        ("An area of 5 m<sup>2</sup> here", "Ici 5 m2 de surface", "Ici 5 m<sup>2</sup> de surface"),
+        ("An area of 5 m<sup>2</sup> here", "Ici 5 m de surface", "Ici 5 m<sup>2</sup> de surface"),
         ("Be <i>H</i><sub>2</sub>O or CO<sub>2</sub>", "CO2 ou H2O", "CO<sub>2</sub> ou <i>H</i><sub>2</sub>O"),
         ("May 1<sup>st</sup>", "Le 1er mai", "Le 1er <sup>mai</sup>"),
     ],

@@ -17,7 +17,7 @@ from huggingface_fixtures import MAKERS
 
 from regard.api import export, import_model, load
 from regard.errors import ModelError, RegardError, UsageError
-from regard.exchange.huggingface_files import read_safetensors
+from regard.exchange.huggingface_files import read_safetensors, read_weights
 from regard.folder.checkpoint import read_tensors
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
@@ -57,13 +57,16 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("kind", "changes", "sentence"),
     [
-        ("marian", {"model_type": "llama"}, "a model to import must be one of marian, bart, pegas"),
+        ("marian", {"model_type": "gemma"}, "a model to import must be one of marian, bart, pegas"),
         ("marian", {"activation_function": "tanh"}, "activation_function must be one of relu, gelu"),
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
         ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2."),
         ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be abso"),
+        ("llama", {"rope_scaling": {"type": "yarn"}, "rope_parameters": None}, "rope_type must be default, linear or"),
+        ("qwen2", {"sliding_window": 4, "use_sliding_window": True, "layer_types": None}, "alike in all layers"),
+        ("llama", {"num_hidden_layers": 10**9}, "1000000000 layers, but"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_imported_is_named(
@@ -115,22 +118,40 @@ class Harmful:
         return os.mkdir, (str(self.mark),)
 
 
-def test_a_pickle_is_read_only_when_asked_and_only_its_weights(foreign: dict[str, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_a_pickle_is_read_only_when_asked_and_never_run(
+    foreign: dict[str, Path], tmp_path: Path, is_archive: bool
+) -> None:
+    """Both containers that torch.save writes; transposed, half-precision and parameter tensors among them."""
     folder = copied(foreign["gpt2"], tmp_path / "theirs")
     weights = read_safetensors(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
-    tensors = {name: torch.from_numpy(tensor) for name, tensor in weights.items()}
-    torch.save(tensors, folder / "pytorch_model.bin")
-    assert "add --convert-pickle if you trust" in refusal(folder, tmp_path / "refused")
+    tensors: dict[str, Any] = {name: torch.from_numpy(tensor) for name, tensor in weights.items()}
+    bias, table = (next(name for name in tensors if name.endswith(end)) for end in ("c_attn.bias", "wte.weight"))
+    tensors[bias] = torch.nn.Parameter(tensors[bias].bfloat16().float().bfloat16())
+    tensors[table] = tensors[table].t().contiguous().t()
+    tensors["ids"] = torch.arange(3)
+
+    def save(content: Any) -> None:
+        torch.save(content, folder / "pytorch_model.bin", _use_new_zipfile_serialization=is_archive)
+
+    save(tensors)
+    assert "a pickle: add --convert-pickle" in refusal(folder, tmp_path / "refused")
+    read = read_weights(folder, convert_pickle=True)
+    assert set(read) == set(weights)
+    assert all(np.array_equal(read[name], tensors[name].detach().float().numpy()) for name in read)
     import_model(folder, tmp_path / "ours", convert_pickle=True)
-    import_model(foreign["gpt2"], tmp_path / "safe")
-    ours, safe = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("ours", "safe"))
-    assert ours == safe
     mark = tmp_path / "mark"
-    torch.save({**tensors, "harm": Harmful(mark)}, folder / "pytorch_model.bin")
-    sentence = refusal(folder, tmp_path / "harmed", convert_pickle=True)
-    assert "must be a pickle of weights alone: it was refused" in sentence
+    for harmful in ({**tensors, "harm": Harmful(mark)}, Harmful(mark)):
+        save(harmful)
+        sentence = refusal(folder, tmp_path / "harmed", convert_pickle=True)
+        assert "must be a pickle of weights alone: it was refused" in sentence
     assert not mark.exists()
+    save(tensors)
+    whole = (folder / "pytorch_model.bin").read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", whole.replace(b"FloatStorage", b"FloatStoragf")):
+        (folder / "pytorch_model.bin").write_bytes(damaged)
+        assert "it was refused" in refusal(folder, tmp_path / "damaged", convert_pickle=True)
 
 
 def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> None:

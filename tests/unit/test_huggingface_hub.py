@@ -11,13 +11,16 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import torch
 from fixtures import make_model_folder
 from hub_fixtures import Hub, HubHandler, Repository
 from huggingface_fixtures import MAKERS
+from serve_fixtures import running
 from web_fixtures import serving
 
-from regard.api import load
+from regard.api import import_model, load
 from regard.exchange.hub import ORIGIN
+from regard.folder import catalogue
 from regard.folder.manifest import read_manifest
 
 
@@ -30,13 +33,14 @@ def hub() -> Iterator[Hub]:
         yield server.hub  # type: ignore[attr-defined]
 
 
-def regard(hub: Hub, folder: Path, *words: str, token: str = "") -> subprocess.CompletedProcess[str]:
+def regard(hub: Hub, folder: Path, *words: str, token: str = "", **others: str) -> subprocess.CompletedProcess[str]:
     """The client reads where its hub is when it is loaded, so each command is a process."""
     environment = {
         **os.environ,
         **dict(HF_ENDPOINT=hub.url, HF_HOME=str(folder / "home"), HF_HUB_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_XET="1"),
         **dict(REGARD_MODELS=str(folder / "models"), no_proxy="127.0.0.1"),
         **({"HF_TOKEN": token} if token else {}),
+        **others,
     }
     command = [sys.executable, "-m", "regard", "models", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
@@ -61,6 +65,41 @@ def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub: Hub, tmp_p
     assert read_manifest(folder).task == "write"
     assert load(folder).write("Jane", length=3, seed=1).startswith("Jane")
     assert sorted(path.name for path in folder.parent.iterdir()) == ["gpt"]
+
+
+@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # random weights go round in circles
+def test_a_pair_of_languages_is_got_without_torch_and_served(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of an OPUS-MT repository of 2020, whose weights are a pickle of the old kind."""
+    theirs, network = MAKERS["marian"](tmp_path / "theirs")
+    import_model(theirs, tmp_path / "expected", weights="int8", source_language="en", target_language="de")
+    files = files_of(theirs)
+    del files["model.safetensors"]
+    torch.save(network.state_dict(), theirs / "old", _use_new_zipfile_serialization=False)
+    files |= {"pytorch_model.bin": (theirs / "old").read_bytes(), "tf_model.h5": b"h5", "rust_model.ot": b"ot"}
+    files |= {"README.md": b"---\nlicense: cc-by-4.0\n---\n### eng-deu\n", ".gitattributes": b"*.bin filter=lfs\n"}
+    described = {"source_lang": "eng", "target_lang": "deu", "tokenizer_class": "MarianTokenizer"}
+    files["tokenizer_config.json"] = json.dumps(described).encode()
+    hub.repositories["Helsinki-NLP/opus-mt-en-de"] = Repository(files)
+    hidden = tmp_path / "hidden" / "torch"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ModuleNotFoundError('hidden', name='torch')")
+    path = os.pathsep.join([str(hidden.parent), os.environ.get("PYTHONPATH", "")])
+    answer = regard(hub, tmp_path, "get", "opus-mt:en-de", PYTHONPATH=path)
+    assert answer.returncode == 0, answer.stderr
+    assert not any(each.endswith((".h5", ".ot")) for each in hub.asked)
+    folder = tmp_path / "models" / "opus-mt-en-de"
+    for name in ("model.safetensors", "encoder.onnx", "decoder.onnx"):
+        assert (folder / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
+    monkeypatch.setenv("REGARD_MODELS", str(folder.parent))
+    monkeypatch.setattr(catalogue, "BUNDLED", make_model_folder(tmp_path / "bundled" / "fr-en").parent)
+    text = "The cat is sleeping."
+    with running([], pivot="en") as server:
+        told = {each["code"]: each["targets"] for each in server.get("/languages").json}
+        assert told == {"de": ["de"], "en": ["de", "en"], "fr": ["de", "en", "fr"]}
+        asked = {"q": text, "source": "en", "target": "de"}
+        assert server.post("/translate", asked).json == {"translatedText": load(folder).translate(text)}
 
 
 def test_cut_off_and_wrong_files(hub: Hub, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.config import ModelConfig
 from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropout, quartered_dropout
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
@@ -68,10 +69,11 @@ def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
 
 def test_rotary_scores_depend_on_the_distance_only():
     query, key = torch.randn(1, 3, 1, 10).double(), torch.randn(1, 3, 1, 10).double()
+    config = ModelConfig(d_model=30, num_heads=3)
 
     def score(query_place: int, key_place: int) -> torch.Tensor:
-        turned_query = rotate(query, rotation(torch.tensor([[query_place]]), 10))
-        turned_key = rotate(key, rotation(torch.tensor([[key_place]]), 10))
+        turned_query = rotate(query, rotation(torch.tensor([[query_place]]), config))
+        turned_key = rotate(key, rotation(torch.tensor([[key_place]]), config))
         return (turned_query * turned_key).sum(-1)
 
     torch.testing.assert_close(score(5, 2), score(103, 100), atol=1e-4, rtol=0)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from look_fixtures import make_session, make_subject
 
+from regard.config import ModelConfig
 from regard.folder.catalogue import BUNDLED
 from regard.look.document import document
 from regard.look.session import Session
@@ -105,11 +106,14 @@ class Recomputed:
         for name in ("query", "key", "value"):
             words = reads if name == "query" or memory is None else memory
             flat = self.linear(words, f"{path}.{name}")
-            heads = flat.reshape(len(words), self.config.num_heads, -1).transpose(1, 0, 2)
+            heads = flat.reshape(len(words), -1, self.config.head_dim).transpose(1, 0, 2)
+            if self.config.query_key_norm and name != "value":
+                heads = self.normalized(heads, f"{path}.{name}_norm")
             if self.config.position == "rotary" and memory is None and name != "value":
-                heads = turned(heads)
+                heads = turned(heads, self.config)
             self.values[f"{path}.{name}"] = heads
         query, key, value = (self.known(f"{path}.{name}") for name in ("query", "key", "value"))
+        key, value = (np.repeat(each, len(query) // len(each), axis=0) for each in (key, value))
         self.values[f"{path}.scores"] = np.einsum("hqd,hkd->hqk", query, key)
         self.values[f"{path}.scaled"] = self.known(f"{path}.scores") / np.sqrt(query.shape[-1])
         masked = self.known(f"{path}.scaled")
@@ -118,6 +122,8 @@ class Recomputed:
         if path.startswith("decoder") and memory is None:
             future = np.triu(np.ones(masked.shape[1:], dtype=bool), 1)
             masked = np.where(future, -np.inf, masked)
+            if self.config.window is not None:
+                masked = np.where(np.tril(future + 1, -self.config.window), -np.inf, masked)
         self.values[f"{path}.masked"] = masked
         self.values[f"{path}.weights"] = softmax(self.known(f"{path}.masked"))
         context = np.einsum("hqk,hkd->hqd", self.known(f"{path}.weights"), value)
@@ -160,7 +166,7 @@ class Recomputed:
         return self.known(f"{path}.{self.end}")
 
     def linear(self, x: np.ndarray, path: str) -> np.ndarray:
-        return x @ self.weights[f"{path}.weight"].T + self.weights[f"{path}.bias"]
+        return x @ self.weights[f"{path}.weight"].T + self.weights.get(f"{path}.bias", 0)
 
     def normalized(self, x: np.ndarray, path: str) -> np.ndarray:
         if self.config.norm == "batch":
@@ -179,10 +185,15 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
-def turned(vectors: np.ndarray) -> np.ndarray:
+def turned(vectors: np.ndarray, config: ModelConfig) -> np.ndarray:
     _, length, size = vectors.shape
     pairs = vectors[..., 0::2] + 1j * vectors[..., 1::2]
-    angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, size, 2) / size)
+    step = config.rotary_base ** (-np.arange(0, size, 2) / size)
+    for i, own in enumerate(step):  # Llama 3: pairs that turn seldom in the texts of the first training turn slower
+        turns = own * config.rotary_length / (2 * np.pi)
+        kept = 0 if turns < 1 else 1 if turns > 4 else (turns - 1) / 3
+        step[i] = own * (kept + (1 - kept) / config.rotary_factor)
+    angle = np.arange(length)[:, None] * step
     pairs = pairs * np.exp(1j * angle)
     return np.stack([pairs.real, pairs.imag], axis=-1).reshape(vectors.shape)
 

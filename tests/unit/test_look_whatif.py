@@ -7,8 +7,12 @@ import pytest
 from look_fixtures import SENTENCE, make_session, make_subject, tokenizer
 
 from regard.errors import UsageError
+from regard.folder.catalogue import find_model
 from regard.look.document import document
+from regard.look.effects import head_effects, nearest
 from regard.look.session import Run, Session
+from regard.look.view import look_at
+from regard.search.encoder import TextEncoder
 from regard.translate.trace import trace_pair
 
 CROSS = "decoder.layers.1.cross_attention"
@@ -69,7 +73,7 @@ def test_the_translation_follows_every_change(session: Session, changes) -> None
     assert described["text"] == run.translation
 
 
-@pytest.mark.parametrize("position", ["rotary", "learned"])
+@pytest.mark.parametrize("position", ["rotary", "learned", "relative"])
 def test_positions_of_any_kind_can_be_removed(position: str) -> None:
     """Without positions the encoder does not know order: the reversed sentence has the reversed memory."""
     session = make_session(make_subject(position=position))
@@ -177,3 +181,44 @@ def test_a_change_that_makes_no_sense_is_refused_in_one_sentence(session: Sessio
         assert "\n" not in str(caught.value) and "got" in str(caught.value)
     with pytest.raises(UsageError, match="has none"):
         make_session(make_subject(position="none")).whatif([{"kind": "no-positions"}])
+
+
+@pytest.mark.parametrize("changes", [[], CHANGES["edit-row"]], ids=["original", "changed"])
+def test_the_effect_of_a_head_is_what_its_loss_does_to_the_output(session: Session, changes) -> None:
+    run = session.whatif(changes)
+    tokens = [*run.output, run.subject.config.eos_id]
+    places = range(len(tokens))
+    for attention in (ENCODER, CROSS):
+        effects = head_effects(run, attention)["effects"]
+        for head in range(run.subject.config.num_heads):
+            off = session.whatif([*changes, {"kind": "head-off", "attention": attention, "head": head}])
+            trace = trace_pair(run.subject.network, run.source, run.output, off.plan.edits_at(0))
+            wanted = np.log(trace["probabilities"][places, tokens] / run.trace["probabilities"][places, tokens])
+            np.testing.assert_allclose(effects[head], wanted, atol=1e-4)
+
+
+def test_a_model_that_only_reads_has_a_vector_and_passages_near_it() -> None:
+    passages = ["Les actions ont baissé.", "Le chat dort sur le toit.", "The cat is asleep on the roof."]
+    run = look_at(find_model("search"), "The cat sleeps on the roof.").session.original
+    query, *others = TextEncoder.open(find_model("search")).vectors(["The cat sleeps on the roof.", *passages])
+    found = nearest(run, [*passages, " "])["passages"]
+    wanted = sorted(zip(passages, others @ query, strict=True), key=lambda each: -each[1])
+    assert [each["text"] for each in found] == [text for text, _ in wanted]
+    # The search's own engine rounds to bytes.
+    np.testing.assert_allclose([each["cosine"] for each in found], [cosine for _, cosine in wanted], atol=0.01)
+    effects = head_effects(run, "encoder.layers.0.self_attention")["effects"]
+    assert all(-0.5 < effect < 0 for [effect] in effects)
+    with pytest.raises(UsageError, match="passages must be 1 to 100"):
+        nearest(run, [" "])
+    with pytest.raises(UsageError, match="attention must be one of encoder"):
+        head_effects(run, "decoder.layers.0.self_attention")
+
+
+def test_another_search_is_the_search_with_those_settings(session: Session) -> None:
+    change = {"kind": "search", "settings": {"method": "sample", "temperature": 1.5, "seed": 7}}
+    run = session.whatif([change])
+    plain = make_session(session.original.subject, **change["settings"]).original
+    assert run.output == plain.output != session.original.output
+    with pytest.raises(UsageError, match="temperature"):
+        session.whatif([{"kind": "search", "settings": {"temperature": -1}}])
+    assert make_session(method="sample").original.decode.seed is not None, "a sampled text names its seed"

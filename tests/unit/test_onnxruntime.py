@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fixtures import save_model
+from fixtures import KERNEL, save_model
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
@@ -20,12 +20,15 @@ VOCABULARY = 640
 """ten blocks, as the graph cuts it to find the largest"""
 
 
-@pytest.fixture(params=["fp32", "int8"])
+@pytest.fixture(params=["fp32", "int8", *KERNEL])
 def engine(tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest) -> OnnxEngine:
     # Vectors of a multiple of 16 bytes: sums over others may differ in their last bit from place to place.
-    sizes = dict(d_model=24, num_heads=3, d_ff=40)
+    sizes: dict[str, Any] = dict(d_model=24, num_heads=3, d_ff=40)
+    if request.param in KERNEL:
+        request.getfixturevalue("kernel")
+        sizes = dict(d_model=64, num_heads=4, d_ff=192, norm_placement="pre")
     model = random_model(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **sizes)
-    return open_saved(model, tmp_path / "model", request.param)
+    return open_saved(model, tmp_path / "model", "fp32" if request.param == "fp32" else "int8")
 
 
 def open_saved(model: Transformer, folder: Path, weights: Any) -> OnnxEngine:

@@ -1,8 +1,10 @@
 """Which spans of a sentence a translation must copy."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from regard.text.protected import find_protected
+from regard.text.protected import _PATTERNS, find_protected
 
 
 def found(text: str) -> list[str]:
@@ -48,3 +50,23 @@ def test_kinds() -> None:
     text = "a@b.org saw %d cats in /tmp, <b>дом</b>"
     kinds = [each.kind for each in find_protected(text, str.isascii)]
     assert kinds == ["person", "number", "name", "tag", "name", "tag"]
+
+
+PARTS = [
+    *"aEfvw047+-.:/\\%{}<>@#&$`§¼ _~()*€,;=\u0660",
+    "://",
+    "www.",
+    "0x",
+    "v1",
+    ".7z",
+    "ab:",
+    "INV-",
+    "1990",
+    "deadbeef",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join))
+def test_what_a_form_begins_with_is_in_every_text_that_has_the_form(text: str) -> None:
+    for _, needs, pattern in _PATTERNS:
+        assert needs.search(text) or not pattern.search(text)

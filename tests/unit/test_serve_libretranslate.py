@@ -6,9 +6,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from serve_fixtures import Running, make_folders, running
+from fixtures import make_model_folder
+from serve_fixtures import Running, load, make_folders, running
 
 import regard
+from regard.errors import UsageError
 
 SENTENCE = "Le chat dort, il fait beau."
 
@@ -52,6 +54,10 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
     assert [answer["translatedText"], *answer["alternatives"]] == expected
 
 
+def test_what_the_command_warns_about_is_no_warning_here(server: Running) -> None:
+    assert translate(server, q="a" * 9000)["translatedText"] == "a" * 9000
+
+
 def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
     """As `curl -d` sends them; what is no UTF-8, or has no end of fields, is refused in words."""
     text = "Où est l'été ? 😀"
@@ -76,6 +82,10 @@ def test_languages_are_told_and_matched(server: Running) -> None:
     german = "Das Wetter ist heute schön, und die Katze schläft den ganzen Tag im Garten."
     answer = server.post("/translate", {"q": german, "source": "auto", "target": "en"})
     assert answer.status == 400 and "German" in answer.json["error"]
+    assert server.upload("a.md", german.encode(), source="auto", target="en").status == 400
+    short = translate(server, q="Guten Morgen", source="auto")["detectedLanguage"]
+    assert short["language"] == "fr" and short["confidence"] < 50
+    assert short["warning"] == "the language of the text is not sure: it is read as French"
 
 
 def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> None:
@@ -88,6 +98,51 @@ def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> N
     hello, cat = model.translate(["Bonjour.", "Le chat dort."])
     assert fetched.body.decode().splitlines() == [f"{hello}.", "", f"{cat}."]
     assert fetched.headers["Content-Disposition"] == 'attachment; filename="ma_lettre_en.txt"'
+
+
+def test_the_language_and_the_encoding_of_a_file(server: Running, model: regard.Model) -> None:
+    page = "<p title='x y z'>Où est le chat de la maison ?</p>".encode("cp1252")
+    for source in ("fr", "auto"):
+        answer = server.upload("a.html", page, source=source, target="en")
+        assert answer.status == 400 and "name its encoding" in answer.json["error"]
+        assert "--" not in answer.json["error"]
+        answer = server.upload("a.html", page, source=source, target="en", encoding="cp1252")
+        assert model.translate("Où est le chat de la maison ?") in server.get(
+            urlsplit(answer.json["translatedFileUrl"]).path
+        ).body.decode("cp1252")
+    assert answer.json["detectedLanguage"]["language"] == "fr"
+    for encoding in ("punycode", "nonsense"):
+        assert server.upload("a.txt", b"Oui", source="fr", target="en", encoding=encoding).status == 400
+
+
+def test_a_pair_by_way_of_english(model: regard.Model, folders: list[Path], tmp_path: Path) -> None:
+    """Sentence by sentence through both models, in texts and files; links go through the word between."""
+    german = make_model_folder(tmp_path / "en-de", source_language="en", target_language="de")
+    into_german = regard.load(german, threads=1)
+    with running([folders[0], german], pivot="EN") as server:
+        told = {each["code"]: each["targets"] for each in server.get("/languages").json}
+        assert told == {"de": ["de"], "en": ["de", "en"], "fr": ["de", "en", "fr"]}
+        text = "Bonjour. Je vais bien.\n\nJane dort."
+        expected = [
+            into_german.translate(model.translate(each)) for each in ("Bonjour.", "Je vais bien.", "Jane dort.")
+        ]
+        whole = f"{expected[0]} {expected[1]}\n\n{expected[2]}"
+        for source in ("fr", "auto"):
+            answer = translate(server, q=text, source=source, target="de", alternatives=2)
+            assert answer["translatedText"] == whole and len(answer["alternatives"]) == 2
+        page = server.post("/page/translate", {"text": text, "source": "fr", "target": "de"}).json
+        assert [each["source"] for each in page["sentences"]] == ["Bonjour.", "Je vais bien.", "Jane dort."]
+        for number, sentence in enumerate(page["sentences"]):
+            assert sentence["targets"][0]["text"] == expected[number]
+            between = model.translate(sentence["source"], details=True, alignment=True)
+            after = into_german.translate(between.text, details=True, alignment=True)
+            for *_, start, end in sentence["targets"][0]["links"]:
+                assert (start, end) in {link.target for link in after.alignment or ()}
+        answer = server.upload("a.md", text.encode(), source="fr", target="de")
+        assert server.get(urlsplit(answer.json["translatedFileUrl"]).path).body.decode().startswith(expected[0])
+        assert server.post("/translate", {"q": "a", "source": "de", "target": "fr"}).status == 400
+    with pytest.raises(UsageError, match="--pivot must be a language that models here translate from and into: got en"):
+        load(folders[:1], pivot="en")
 
 
 def test_no_file_and_a_file_of_another_kind(server: Running) -> None:

@@ -109,7 +109,7 @@ def test_models_that_cannot_be_served_are_left_out_and_named(tmp_path: Path, mon
     served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
     assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
     assert "got one to fill" in left_out["filler"] and "decoder.onnx" in left_out["story"]
-    with pytest.raises(ModelError, match="must be a model to translate, chat, write: got one to fill"):
+    with pytest.raises(ModelError, match="must be a model to translate, chat, write, search: got one to fill"):
         models.load_models(["filler"], queue=3, metrics=counted)
     with pytest.raises(UsageError, match="folder or the name"):
         models.load_models(["nobody"], queue=3, metrics=counted)
@@ -131,7 +131,7 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     assert found, first
     # It listens already; the answer comes when it has started.
     with socket.create_connection(("127.0.0.1", int(found[1])), timeout=20) as client:
-        client.sendall(b"GET /languages HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(4096).startswith(b"HTTP/1.1 403")
     process.send_signal(signal.SIGTERM)
     output, errors = process.communicate(timeout=40)

@@ -1,6 +1,7 @@
 """Any text comes back from its tokens; sampled segmentations follow their law and their seed."""
 
 import io
+import json
 import random
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import ModelError, UsageError
+from regard.text.foreign import VocabularyTokenizer
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 
 WORDS = "the cat sat on a mat while seven small dogs were running around unfinished houses".split()
@@ -74,11 +76,25 @@ def test_dropout_of_nothing_is_the_plain_segmentation(text: str) -> None:
 def test_batches_special_ids_and_words_wherever_they_stand(tokenizer: Tokenizer) -> None:
     texts = ["", *sentences(17)]
     assert tokenizer.encode_batch(texts, num_threads=3) == [tokenizer.encode(t) for t in texts]
+    several = [[], *map(tokenizer.encode, texts), [2, *tokenizer.encode("a \u2581"), 3]]
+    assert tokenizer.decode_batch(several) == [tokenizer.decode(ids) for ids in several]
     ids = tokenizer.encode("the cat")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "the cat"
     assert "".join(tokenizer.token_strings(ids)) == "\u2581the\u2581cat"
     alone = tokenizer.encode("houses")
     assert tokenizer.encode("houses cat houses")[-len(alone) :] == alone
+
+
+def test_batches_of_another_programs_tokens(tokenizer: Tokenizer) -> None:
+    tokens = [each for each in tokenizer.token_strings(range(tokenizer.vocab_size)) if not each.startswith("<0x")]
+    words = json.dumps(
+        {each: id for id, each in enumerate(["</s>", "<unk>", ">>fra<<", "\u2581猫", "猫", *tokens[4:]])}
+    )
+    other = VocabularyTokenizer(tokenizer.proto, words.encode(), name="x", prompt="")
+    texts = ["", "the cat", ">>fra<< the cat", "a 猫 here", *sentences(9)]
+    assert other.encode_batch(texts) == [other.encode(text) for text in texts]
+    several = [[], [0, 2], *map(other.encode, texts)]
+    assert other.decode_batch(several) == [other.decode(ids) for ids in several]
 
 
 def test_sampling_repeats_with_the_seed_whatever_ran_before(tokenizer: Tokenizer) -> None:

@@ -1,19 +1,32 @@
 """Whole documents, for the verb translate."""
 
+import json
 import os
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.api import Translation
+from regard.api import Model, Translation
 from regard.cli.lines import Writer, check_output, portions
 from regard.cli.model_choice import ModelChoice
-from regard.documents import SUFFIXES, TranslatedDocument, segment_texts, translate_document
+from regard.documents import (
+    ARCHIVES,
+    SUFFIXES,
+    Memory,
+    TranslatedDocument,
+    TranslatedText,
+    check_target,
+    declared_languages,
+    segment_texts,
+    translate_document,
+)
 from regard.errors import DataError, RegardWarning, UsageError
 
 _MAX_BYTES = 1 << 28
-_NAME_SUFFIXES = (*SUFFIXES, *".csv .doc .docx .epub .json .odt .pdf .pptx .rst .rtf .tex .tsv .xlsx .xml".split())
+_NAME_SUFFIXES = (*SUFFIXES, *".csv .doc .json .pdf .ppt .rst .rtf .tex .tsv .xlsx .xml".split())
 """an argument with such a suffix is a file's name, not a text"""
 
 
@@ -46,17 +59,28 @@ def translate_documents(
     encoding: str | None,
     as_json: bool,
     force: bool,
+    memory: Path | None = None,
+    dry_run: bool = False,
 ) -> None:
-    """Translate each document; with JSON a line for each segment goes to stdout instead of the document."""
+    """Translate each document; with JSON a line for each segment goes to stdout instead of the document.
+
+    memory: a translation memory, read and written. dry_run: only count the segments.
+    """
+    if dry_run:
+        with Writer(None) as writer:
+            for path in paths:
+                with _naming(path):
+                    counts = _count(path, encoding, choice, memory)
+                shown = f"{path}: " + ", ".join(f"{number} {what}" for what, number in counts.items()) + "\n"
+                writer.write(json.dumps({"file": str(path), **counts}) + "\n" if as_json else shown)
+        return
     if options.get("n_best", 1) > 1 and not as_json:
         raise UsageError("a document has one translation: got --n-best; add --json to see others")
     for path, target in zip(paths, _outputs(paths, output, force), strict=True):
-        try:
-            document, answers = _translate(path, encoding, choice, options)
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from error
-        except OSError as error:
-            raise DataError(f"{path} must be a readable file: {error.strerror}; check it") from error
+        if target is None and not as_json and path.suffix.lower() in ARCHIVES and sys.stdout.isatty():
+            raise UsageError(f"a terminal cannot show a {path.suffix} file: got no --output; name a file with -o")
+        with _naming(path):
+            document, answers = _translate(path, encoding, choice, options, memory)
         for warning in document.warnings:
             warnings.warn(f"{path}: {warning}", RegardWarning, stacklevel=2)
         if target is not None or not as_json:
@@ -70,16 +94,57 @@ def translate_documents(
                     writer.write_json(answer | {"written": segment.written, "doubt": segment.doubt})
 
 
-def _translate(
-    path: Path, encoding: str | None, choice: ModelChoice, options: dict[str, Any]
-) -> tuple[TranslatedDocument, dict[str, Translation]]:
-    """The document, and what became of each of its texts."""
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors name the document."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path} must be a readable file: {error.strerror}; check it") from error
+
+
+def _read(path: Path) -> tuple[bytes, str]:
     if (size := path.stat().st_size) > _MAX_BYTES:
         raise DataError(f"it must have at most {_MAX_BYTES >> 20} MiB: got {size >> 20}; cut it in parts")
-    data, suffix = path.read_bytes(), path.suffix.lower()
+    return path.read_bytes(), path.suffix.lower()
+
+
+def _load(data: bytes, suffix: str, encoding: str | None, choice: ModelChoice, segments: list[str]) -> Model:
+    """The model for the languages that the file declares, else for that of its text."""
+    model = choice.load_for(segments, declared_languages(data, suffix, encoding))
+    check_target(data, suffix, model.manifest.target_language, encoding)
+    return model
+
+
+def _languages(model: Model) -> tuple[str, str]:
+    return model.manifest.source_language, model.manifest.target_language
+
+
+def _count(path: Path, encoding: str | None, choice: ModelChoice, memory: Path | None) -> dict[str, int]:
+    data, suffix = _read(path)
     segments = segment_texts(data, suffix, encoding)
-    model = choice.load_for(segments)
+    counts = {"segments": len(segments), "different": len(set(segments)), "words": sum(map(_num_words, segments))}
+    if memory is not None:
+        known = Memory(memory, _languages(_load(data, suffix, encoding, choice, segments)))
+        counts["in the memory"] = sum(segment in known for segment in segments)
+    return counts
+
+
+def _num_words(text: str) -> int:
+    return sum(any(map(str.isalnum, word)) for word in text.split())
+
+
+def _translate(
+    path: Path, encoding: str | None, choice: ModelChoice, options: dict[str, Any], memory: Path | None
+) -> tuple[TranslatedDocument, dict[str, Translation]]:
+    """The document, and what became of each of its texts."""
+    data, suffix = _read(path)
+    segments = segment_texts(data, suffix, encoding)
+    model = _load(data, suffix, encoding, choice, segments)
     choice.check(segments, model)
+    known = Memory(memory, _languages(model)) if memory is not None else None
     answers: dict[str, Translation] = {}
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -90,8 +155,12 @@ def _translate(
         answers.update(zip(texts, found, strict=True))
         return found
 
-    languages = (model.manifest.source_language, model.manifest.target_language)
-    document = translate_document(data, suffix, translate, languages=languages, encoding=encoding)
+    def remember(texts: list[str]) -> Sequence[TranslatedText]:
+        return known.translate(texts, translate) if known else translate(texts)
+
+    document = translate_document(data, suffix, remember, languages=_languages(model), encoding=encoding)
+    if known:
+        known.save()
     return document, answers
 
 

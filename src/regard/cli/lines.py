@@ -16,7 +16,10 @@ from regard.errors import UsageError
 T = TypeVar("T")
 STDIN = Path("-")
 _PORTION = 256
-"""lines between two updates of the bar"""
+"""maximum lines between two updates of the bar"""
+_NUM_UPDATES = 40
+"""updates of the bar for fewer lines, of at least a batch each"""
+_MIN_PORTION = 32
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """characters that a terminal would obey instead of showing"""
@@ -78,17 +81,17 @@ def check_output(path: Path, force: bool) -> None:
         raise UsageError(f"--output must be a new file: {path} is there already; name another, or add --force")
 
 
-def arriving_lines(path: Path) -> Iterator[list[Line]]:
+def arriving_lines(path: Path, encoding: str | None = None) -> Iterator[list[Line]]:
     """The lines of a file, or of stdin for `-`, in blocks as they arrive."""
     if path != STDIN:
         with open_bytes(path) as file:
-            yield from arriving(file, str(path))
+            yield from arriving(file, str(path), encoding)
         return
     if sys.stdin is None:
         raise UsageError("standard input must be open: it is closed; give texts or files")
     if sys.stdin.isatty():
         print("reading lines as you type them; Ctrl-D ends.", file=sys.stderr, flush=True)
-    yield from arriving(sys.stdin.buffer, "standard input")
+    yield from arriving(sys.stdin.buffer, "standard input", encoding)
 
 
 class Bars:
@@ -129,8 +132,9 @@ class Bars:
 
 
 def portions(lines: Sequence[T], name: str) -> Iterator[Sequence[T]]:
+    size = min(_PORTION, max(_MIN_PORTION, len(lines) // _NUM_UPDATES))
     with Bars() as bars:
         update = bars.start(name)
-        for start in range(0, len(lines), _PORTION):
+        for start in range(0, len(lines), size):
             update(start, len(lines))
-            yield lines[start : start + _PORTION]
+            yield lines[start : start + size]

@@ -18,6 +18,7 @@ from typer.core import TyperCommand
 
 from regard import __version__
 from regard.cli.data import data
+from regard.cli.distil import distil
 from regard.cli.generate import chat, fill, write
 from regard.cli.models import export, import_model, models
 from regard.cli.score import evaluate, score
@@ -126,7 +127,7 @@ def regard(
 
 
 _TEXT_VERBS = (translate, score, evaluate, translate_corpus, chat, write, fill, search)
-_MODEL_VERBS = (look, serve, train, compare, export, import_model, data, models)
+_MODEL_VERBS = (look, serve, train, distil, compare, export, import_model, data, models)
 for _verb in (*_TEXT_VERBS, *_MODEL_VERBS):
     _name = "import" if _verb is import_model else _verb.__name__.replace("_", "-")
     app.command(_name, cls=Verb)(_guarded(_verb))

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.api import Model, load
 from regard.errors import RegardWarning
-from regard.folder.catalogue import DEFAULT_LANGUAGES, available, direction_of, source_language_of
+from regard.folder.catalogue import DEFAULT_LANGUAGES, available, direction_of, installed_language, source_language_of
 from regard.text import language
 from regard.translate.translation import Translation
 
@@ -19,14 +19,18 @@ _MIN_PROBABILITY, _MIN_RATIO = 0.5, 20
 
 class ModelChoice:
     def __init__(self, model: str | None, source: str | None, target: str | None, **opening: Any) -> None:
+        source, target = map(installed_language, (source, target))
         self._model, self._source, self._target, self._opening = model, source, target, opening
         self._is_decided, self._is_checked = bool(model or source or target), source is not None
         self._seen = ""
         self._loaded: Model | None = None
         self._router = LanguageRouter(self._load, target)
 
-    def load_for(self, texts: Sequence[str]) -> Model:
+    def load_for(self, texts: Sequence[str], declared: tuple[str, str] = ("", "")) -> Model:
+        """The model that was named, else the one for the declared languages, else for that of the texts."""
         source, target = self._source, self._target
+        if any(declared) and not self._model and source in (None, AUTO):
+            return self._load(declared[0] or None, target or declared[1])
         if source == AUTO:  # a model that is named has its language
             source = None if self._model else source_language_of(texts, target)
         elif not (self._model or source or target):

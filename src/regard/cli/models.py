@@ -24,16 +24,18 @@ def models(
     ] = None,
     name: Annotated[str, opt.option("What to call the model here.", "NAME")] = "",
     sha256: Annotated[str, opt.option("Checksum of the model to get.", "DIGITS")] = "",
-    weights: Annotated[str, opt.option("Of a foreign model: int8, fp16, fp32.", "FORM")] = "fp32",
+    weights: Annotated[
+        opt.Text, opt.option("Of a foreign model: int8, fp16, fp32; int8 of opus-mt, else fp32.", "FORM")
+    ] = None,
     convert_pickle: opt.ConvertPickle = False,
     private: Annotated[bool, Option("--private", help="A new repository is private.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
 
-    MODEL to get is https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS, or
-    hf:owner/name or hf:owner/name@revision. An interrupted transfer is continued; a model is there whole, with the
-    right checksums, or not at all.
+    MODEL to get is opus-mt:en-de, or any other pair of the Helsinki-NLP translators, or hf:owner/name or
+    hf:owner/name@revision, or https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS. An
+    interrupted transfer is continued; a model is there whole, with the right checksums, or not at all.
     """
     match words or []:
         case []:
@@ -73,13 +75,14 @@ def _list(as_json: bool) -> None:
     typer.echo(f"{others} are looked for in {user_folder()}", err=True)
 
 
-def _get(wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool) -> None:
+def _get(wanted: str, name: str, sha256: str, weights: str | None, *, convert_pickle: bool, as_json: bool) -> None:
     from regard.cli.lines import Bars
     from regard.exchange.formats import check_format
     from regard.exchange.hub import find_address, get
     from regard.exchange.huggingface import ImportOptions
 
     address = find_address(wanted, name=name, sha256=sha256)
+    weights = weights or ("int8" if any(address.languages) else "fp32")
     form = ImportOptions(check_format("regard", weights), convert_pickle=convert_pickle)
     with Bars(count_bytes=True) as bars:
         folder = get(address, form, progress=bars.start)
@@ -111,7 +114,9 @@ def export(
 
 
 def import_model(
-    folder: Annotated[Path, Argument(metavar="PATH", help="A Hugging Face folder.")],
+    folder: Annotated[
+        Path, Argument(metavar="PATH", help="A Hugging Face folder, a GGUF file or a checkpoint of llama2.c.")
+    ],
     output: Output,
     weights: Annotated[str, opt.option("int8, fp16 or fp32.", "FORM")] = "fp32",
     source: opt.From = "",
@@ -121,9 +126,9 @@ def import_model(
     ] = "",
     convert_pickle: opt.ConvertPickle = False,
 ) -> None:
-    """Read a model of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
+    """Read a model of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, and write a model folder.
 
-    It is then used like any other: translate, write, fill, look, serve.
+    It is then used like any other: translate, write, chat, fill, look, serve.
     """
     from regard.api import import_model as import_folder
 

@@ -20,10 +20,11 @@ File = Path | None
 Files = list[Path] | None
 Texts = list[str] | None
 OUT = ("--output", "-o")
+FROM = ("--from", "-f")
 
 ModelName = Annotated[Text, option("A model's name or folder.", "NAME", "--model", "-m")]
-From = Annotated[Text, option("Source language, such as fr.", "CODE", "--from")]
-To = Annotated[Text, option("Target language, such as en.", "CODE", "--to")]
+From = Annotated[Text, option("Source language, such as fr.", "CODE", *FROM)]
+To = Annotated[Text, option("Target language, such as en.", "CODE", "--to", "-t")]
 Beam = Annotated[int | None, option("Hypotheses kept at each step.", None, "--beam", "-b")]
 Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
 Plain = Annotated[bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")]
@@ -38,7 +39,7 @@ Engine = Annotated[str, option("auto, onnxruntime or torch.", "NAME")]
 Device = Annotated[str, option("auto, cpu or cuda.", "NAME")]
 Threads = Annotated[int | None, option("CPU threads.")]
 RecipeData = Annotated[Path, option("Where the recipe's files are.", "FOLDER", "--data")]
-ConvertPickle = Annotated[bool, Option("--convert-pickle", help="Read pytorch_model.bin too, in a separate process.")]
+ConvertPickle = Annotated[bool, Option("--convert-pickle", help="Read the tensors of pytorch_model.bin too.")]
 BeamSettings = Annotated[Texts, search_setting("length_penalty=1")]
 SamplingSettings = Annotated[Texts, search_setting("top_k=40")]
 

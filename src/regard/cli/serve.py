@@ -81,6 +81,7 @@ def serve(
     allow_host: Annotated[opt.Texts, _option("--allow-host", "A host name of this server.", "NAME")] = None,
     allow_origin: Annotated[opt.Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")] = None,
     trust_proxy: Annotated[opt.Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")] = None,
+    pivot: Annotated[str, _option("--pivot", "Other pairs too, by way of this language.", "CODE")] = "",
     rate: Annotated[int, _option("--rate", "Requests a minute of one client; 0: any.")] = 0,
     queue: Annotated[int, _option("--queue", "Requests that may wait for a model.")] = 64,
     timeout: Annotated[float, _option("--timeout", "Seconds for one request.")] = 60.0,
@@ -110,7 +111,7 @@ def serve(
         proxies=tuple(trust_proxy or ()),
         **limits,
     )
-    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
+    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads, "pivot": pivot}
     metrics, log = Metrics(), Log()
     with bind(settings) as listening:
         served, left_out = load_models(models or (), queue=queue, metrics=metrics, **opening)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def translate(
     texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
     model: opt.ModelName = None,
-    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")] = None,
+    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", *opt.FROM)] = None,
     target: opt.To = None,
     inputs: Annotated[opt.Files, opt.option("Translate these files line by line.", "FILE", "--input", "-i")] = None,
     output: Annotated[opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", *opt.OUT)] = None,
@@ -33,6 +33,8 @@ def translate(
     ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
     require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
     glossary: opt.GlossaryFile = None,
+    memory: Annotated[opt.File, opt.option("Exact matches from this .tmx, new ones into it.", "FILE")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count the segments and words of documents.")] = False,
     whole: opt.Whole = False,
     plain: opt.Plain = False,
     settings: opt.BeamSettings = None,
@@ -44,7 +46,7 @@ def translate(
     """Translate texts, documents, or stdin line by line.
 
     As many lines come out as went in, an empty one for an empty one, each as soon as it is known. Documents
-    are .txt .md .html .srt .vtt .po .xliff .tmx; everything but their text stays as it is.
+    are .txt .md .html .srt .vtt .po .xliff .tmx .docx .odt .pptx .epub; everything but their text stays as it is.
     """
     from regard.cli.lines import STDIN, Writer
     from regard.cli.model_choice import ModelChoice
@@ -64,8 +66,11 @@ def translate(
         from regard.cli.documents import named_documents, translate_documents
 
         if paths := named_documents(given):
-            translate_documents(paths, output, choice, options, encoding=encoding, as_json=as_json, force=force)
+            about: dict[str, Any] = {"encoding": encoding, "as_json": as_json, "force": force}
+            translate_documents(paths, output, choice, options, memory=memory, dry_run=dry_run, **about)
             return
+    if memory or dry_run:
+        raise UsageError("--memory and --dry-run are for documents: got texts or lines; name a file such as page.html")
     count = options.get("n_best", 1)
     options["alignment"] = as_json
     with Writer(output, force=force) as writer:
@@ -76,7 +81,7 @@ def translate(
             choice.check(given, loaded)
         else:
             for path in inputs or [STDIN]:
-                for answer, end in _translated_lines(path, choice, options):
+                for answer, end in _translated_lines(path, choice, options, encoding):
                     writer.write("".join(f"{on_one_line(line)}{end}" for line in _shown(answer, count, as_json)))
 
 
@@ -88,13 +93,15 @@ def _shown(answer: Translation, count: int, as_json: bool) -> list[str]:
     return best + best[-1:] * (count - len(best))
 
 
-def _translated_lines(path: Path, choice: ModelChoice, options: dict[str, Any]) -> Iterator[tuple[Translation, str]]:
+def _translated_lines(
+    path: Path, choice: ModelChoice, options: dict[str, Any], encoding: str | None
+) -> Iterator[tuple[Translation, str]]:
     """Translations of lines as they arrive, each with its line's own end."""
     from regard.cli import lines as cli_lines
 
     of_file = "" if path == cli_lines.STDIN else f" of {path}"
     num_lines = 0
-    for lines in cli_lines.arriving_lines(path):
+    for lines in cli_lines.arriving_lines(path, encoding):
         sources = [line.text for line in lines]
 
         def where(place: int, first: int = num_lines + 1) -> str:

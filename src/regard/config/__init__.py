@@ -25,6 +25,7 @@ from regard.config.model import shape_of as shape_of
 from regard.config.model import sized as sized
 
 Precision = Literal["auto", "fp32", "bf16"]
+ChatTemplate = Literal["lines", "chatml", "llama2", "llama3"]
 Objective = Literal["translation", "language", "masked", "contrastive"]
 
 
@@ -227,6 +228,10 @@ class GenerateConfig(Settings):
     """write, sampling: weight of the prompt in context-aware decoding (Shi et al. 2023); takes twice the time"""
     min_probability: Annotated[float, "fraction"] = 0.0
     """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
+    chat_template: ChatTemplate = "lines"
+    """chat: how a conversation is written: a turn a line (regard's own models), or as Qwen and SmolLM2 (chatml), Llama 2 or Llama 3 learnt it"""
+    system: str = ""
+    """chat, not with lines: what a model is told before the first turn"""
 
 
 MOVED = {"attempts": "best_of", "prompt_strength": "context_weight", "least_probability": "min_probability"}

@@ -17,12 +17,15 @@ Norm = Literal["layer", "rms", "batch"]
 NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
+Biases = Literal["all", "query-key-value", "none"]
 
+BASE = 10000.0  # of the wavelengths of positions, section 3.5
 RECURRENT = ("rnn", "gru", "lstm")  # architectures that read and write word by word
 RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}  # objectives on running text: architecture
 _OF_TRANSFORMERS = {
     *("d_ff", "num_heads", "d_k", "max_positions", "num_buckets", "max_distance", "norm"),
-    *("norm_epsilon", "norm_placement", "feed_forward", "output_transform"),
+    *("norm_epsilon", "norm_placement", "feed_forward", "output_transform", "num_key_value_heads", "query_key_norm"),
+    *("window", "rotary_base", "rotary_factor", "rotary_length", "biases"),
 }
 _OF_RECURRENT = {"d_state"}
 """settings that the other kind of model does not have"""
@@ -54,10 +57,22 @@ class ModelConfig(Settings):
     """attention heads"""
     d_k: Annotated[int | None, "positive"] = None
     """features of a head; d_model / num_heads (the paper) if not given"""
+    num_key_value_heads: Annotated[int | None, "positive"] = None
+    """heads of keys and values, each shared by as many queries (Llama, Qwen): num_heads (the paper) if not given, 1 is multi-query"""
+    query_key_norm: bool = False
+    """an RMS norm of each head's query and key before their product (Qwen 3); decoder-only"""
+    window: Annotated[int | None, "positive"] = None
+    """words that a word sees, itself included (Mistral); decoder-only, all words before it if not given"""
     position: Position = "sinusoidal"
     """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), none (recurrent models), or the rejected ideas scaled and integer"""
     max_positions: Count = 1024
-    """rows of a learned position table; the other kinds have no limit"""
+    """rows of a learned position table, and the context of an imported model; the other kinds have no limit"""
+    rotary_base: Annotated[float, "positive"] = 10000.0
+    """rotary positions: the slowest pair of features turns once in about 2 pi times so many words"""
+    rotary_factor: Annotated[float, "positive"] = 1.0
+    """rotary positions: divisor of the angles, for longer texts than the first training had"""
+    rotary_length: Annotated[int, "not negative"] = 0
+    """rotary positions: words of that first training's texts; pairs that turn more than four times in them keep their angles (Llama 3); 0: all are divided alike"""
     num_buckets: int = 32
     """relative positions: number of distances told apart, both directions together"""
     max_distance: Count = 128
@@ -74,6 +89,8 @@ class ModelConfig(Settings):
     """a norm after the positional sum as well (not in the paper)"""
     feed_forward: FeedForwardKind = "relu"
     """what stands between the two linear maps; gated kinds add a third, gelu-tanh is GPT-2's formula for gelu"""
+    biases: Biases = "all"
+    """linear maps with a bias: all, those of queries, keys and values alone (Qwen 2), or none (Llama)"""
     tied: Tying = "all"
     """shared tables: all (source, target and output), decoder (target and output) or none"""
     output_bias: bool = False
@@ -111,6 +128,13 @@ class ModelConfig(Settings):
             yield f"position=sinusoidal needs pairs of features, so d_model must be even: got {self.d_model}; change it"
         if self.position == "rotary" and self.head_dim % 2:
             yield f"position=rotary needs pairs of features, so d_model / num_heads or d_k must be even: got {self.head_dim}"
+        if self.num_heads % (self.num_key_value_heads or 1):
+            sizes = f"num_heads={self.num_heads}, num_key_value_heads={self.num_key_value_heads}"
+            yield f"num_heads must be a multiple of num_key_value_heads, which queries share evenly: got {sizes}; change one"
+        if self.architecture != "decoder-only" and (self.query_key_norm or self.window):
+            yield f"query_key_norm and window are for a decoder-only model: got {self.architecture}; leave them out"
+        if self.window and self.position == "relative":
+            yield "window is for positions that are not relative: got position=relative; leave it out"
         if self.num_buckets < 4 or self.max_distance <= self.num_buckets // 2:
             sizes = f"num_buckets={self.num_buckets}, max_distance={self.max_distance}"
             yield f"num_buckets must be at least 4, and max_distance above its half: got {sizes}; T5 has 32 and 128"
@@ -136,6 +160,10 @@ class ModelConfig(Settings):
     def d_attention(self) -> int:
         """Width of all heads side by side."""
         return self.num_heads * self.head_dim
+
+    @property
+    def num_key_heads(self) -> int:
+        return self.num_key_value_heads or self.num_heads
 
     @property
     def widths(self) -> dict[str, int]:

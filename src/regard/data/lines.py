@@ -5,6 +5,7 @@ A line ends at the byte `\\n` and nowhere else: U+2028, form feeds and lone carr
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
-from regard.errors import DataError
+from regard.errors import DataError, RegardError, UsageError
 
 MAX_LINE_BYTES = 1 << 16
 """maximum bytes of a line of a corpus; a longer one is dropped while it is read"""
@@ -31,9 +32,11 @@ DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
 _LINE_ENDS = re.compile("\r\n|[\r\n]")
 
 
-def unreadable(name: object, error: Exception) -> DataError:
+def unreadable(name: object, error: Exception) -> RegardError:
+    """A file that is not there is a mistake in the command, one that breaks off a mistake in the file."""
     reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
-    return DataError(f"{name} must be a readable file: {reason}; check its name")
+    kind = UsageError if isinstance(error, FileNotFoundError | IsADirectoryError) else DataError
+    return kind(f"{name} must be a readable file: {reason}; check its name")
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -101,14 +104,37 @@ class Line:
     """how the line ended, so that the answer to it can end likewise"""
 
 
-def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
+class _Recoded:
+    """A file in another encoding, read as UTF-8."""
+
+    def __init__(self, file: IO[bytes], name: str, encoding: str) -> None:
+        self._file: Any = file
+        self._name, self._encoding = name, encoding
+        try:
+            self._decoder = codecs.getincrementaldecoder(encoding)()
+            io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs of other things than text
+        except (LookupError, ValueError) as error:
+            wanted = f"an encoding must be one that Python knows: got {encoding!r}"
+            raise UsageError(f"{wanted}; name it, such as cp1252") from error
+
+    def read1(self, size: int) -> bytes:
+        try:
+            while block := self._file.read1(size):
+                if text := self._decoder.decode(block):
+                    return text.encode()
+            return self._decoder.decode(b"", final=True).encode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self._name} must be {self._encoding} text: {error.reason}; name its encoding") from error
+
+
+def arriving(file: IO[bytes], name: str, encoding: str | None = None) -> Iterator[list[Line]]:
     """The lines of a file in blocks, without waiting for more than have arrived.
 
     A program that writes one line and waits gets its answer at once; a file comes in blocks of many lines. An
     undecodable line is an error after all lines before it.
     """
     number = 0
-    for block in _blocks(file, name):
+    for block in _blocks(_Recoded(file, name, encoding) if encoding else file, name):
         lines: list[Line] = []
         for line in block:
             number += 1
@@ -121,17 +147,17 @@ def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
             except UnicodeDecodeError as error:
                 if lines:
                     yield lines
-                advice = "mend it or convert the file with iconv"
+                advice = "mend it, or name the file's encoding, such as --encoding cp1252"
                 raise DataError(f"{name}:{number}: a line must be UTF-8 text: {error.reason}; {advice}") from error
         yield lines
 
 
-def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
+def _blocks(file: IO[bytes] | _Recoded, name: str) -> Iterator[list[bytes]]:
     """Whole lines without their `\\n`; the last one need not have had any."""
     unfinished: list[bytes] = []
     num_waiting = 0
     # read1 returns what has arrived; read would wait for a full block.
-    read: Any = getattr(file, "read1", file.read)
+    read: Any = file.read1 if isinstance(file, _Recoded) else getattr(file, "read1", file.read)
     try:
         while block := read(_BLOCK_BYTES):
             head, newline, tail = block.rpartition(b"\n")

@@ -58,7 +58,8 @@ def search(
     whole = None if history is not None else whole_search(model, config, constraints, attention)
     if whole is not None:
         check_single_path(config, rules)
-        return whole(sources, config, rules.limits)
+        prefixes = [each.prefix for each in rules.constraints]
+        return whole(sources, config, rules.limits, *([prefixes] if rules.longest_prefix else []))
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
     order = range(len(sources)) if numbers is None else numbers
@@ -110,11 +111,13 @@ def best_of_n(
 def whole_search(
     model: StepModel, config: DecodeConfig, constraints: Sequence[Constraints] | None, attention: bool
 ) -> Callable[..., list[list[Hypothesis]]] | None:
-    """The model's own search for any number of sources, where it has one: without sampling and constraints."""
+    """The model's own search for any number of sources, where it has one: without sampling, constraints other than the
+    prefixes of a decoder alone, and attention."""
+    has_encoder = model.config.has_encoder
     plain = (
         config.method != "sample"
         and not config.coverage_penalty
-        and not any(each.prefix or each.banned or each.required for each in constraints or ())
+        and not any(each.banned or each.required or (each.prefix and has_encoder) for each in constraints or ())
     )
     return getattr(model, "search_whole", None) if plain and not attention else None
 

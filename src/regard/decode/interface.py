@@ -46,7 +46,7 @@ class StepModel(Protocol):
     log-probabilities in single or double precision may say so by an attribute `normalised = True`, which
     saves a pass. One that can search by itself has an attribute `search_whole`, a function
     `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
-    rules; None where it cannot.
+    rules, of a decoder alone also with a fourth argument, the prefix of each output; None where it cannot.
 
     Two more methods may be offered. `step_best(tokens, state, count)` is a step that returns
     `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best

@@ -197,6 +197,9 @@ def first_allowed(
     """The best token of each row that is not excluded, and its log-probability."""
     chosen = []
     for their_values, their_tokens in zip(values, tokens, strict=True):
+        if their_tokens[0] not in excluded:
+            chosen.append((their_tokens[0], their_values[0]))
+            continue
         pairs = zip(their_tokens, their_values, strict=True)
         allowed = ((token, value) for token, value in pairs if token not in excluded)
         chosen.append(next(allowed, (their_tokens[-1], -math.inf)))

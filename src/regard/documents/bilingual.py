@@ -9,13 +9,13 @@ from regard.documents.xml import Element, escape, items_of, parse
 from regard.errors import DataError
 
 _XLIFF_CODES = {
-    "g": "pair", "mrk": "pair", "pc": "pair", "sub": "alone",
+    "g": "pair", "mrk": "pair", "pc": "pair", "sub": "alone", "x": "object", "ph": "object", "it": "alone",
     "bx": "open", "bpt": "open", "sc": "open", "sm": "open",
     "ex": "close", "ept": "close", "ec": "close", "em": "close",
 }  # fmt: skip
 _UNTRANSLATED = ("new", "needs-translation", "initial")
 """states in which a target may be a copy of the source"""
-_TMX_CODES = {"hi": "pair", "bpt": "open", "ept": "close"}
+TMX_CODES = {"hi": "pair", "bpt": "open", "ept": "close"}
 
 
 def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
@@ -69,19 +69,19 @@ def read_tmx(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     slots: list[Slot] = []
     num_without = 0
     for unit in root.all("tu"):
-        source, target = _variant(unit, source_language), _variant(unit, languages[1])
+        source, target = variant(unit, source_language), variant(unit, languages[1])
         segment = source.child("seg") if source else None
         if source is None or segment is None:
             num_without += 1
             continue
-        parts = parts_of(items_of(text, segment, _TMX_CODES), escape)
+        parts = parts_of(items_of(text, segment, TMX_CODES), escape)
         if _has_segment(parts):
             slots += _variant_slots(text, source, target, languages[1], parts)
     warnings = [f"{num_without} unit(s) have no text in {source_language}"] if num_without else []
     return slots, warnings
 
 
-def _variant(unit: Element, language: str) -> Element | None:
+def variant(unit: Element, language: str) -> Element | None:
     """The text of a unit in a language; `fr-CA` counts as `fr`."""
     for child in unit.children:
         given = child.attributes.get("xml:lang") or child.attributes.get("lang") or ""

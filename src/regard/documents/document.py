@@ -1,8 +1,9 @@
 """Whole documents: read, translated segment by segment, and written with everything else as it was.
 
 A segment is given to the model as it reads. If a placeholder does not come back, the segment is tried again with names
-in place of the placeholders. If that fails, or a tag finds no room, the words between the codes are translated on their
-own and the codes stay where they were. Such a segment is doubtful, and a warning names it.
+in place of the placeholders. If that fails, the words between the codes are translated on their own and the codes stay
+where they were. If the words of a tag have no place in the translation, they are translated on their own, and the rest
+again around a placeholder for them. Such segments are doubtful, and a warning names them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from regard.documents.plain import decode, encode
+from regard.documents import office
+from regard.documents.languages import check_target
+from regard.documents.plain import DecodedText, decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
 from regard.documents.segments import (
     Code,
@@ -20,7 +23,9 @@ from regard.documents.segments import (
     Part,
     Reader,
     Segment,
+    Slot,
     cancelled_when,
+    partners,
     parts_of,
     segments_of,
     written,
@@ -36,7 +41,8 @@ _READERS = {
     **dict.fromkeys((".xliff", ".xlf"), "bilingual.read_xliff"),
     ".tmx": "bilingual.read_tmx",
 }
-SUFFIXES = tuple(_READERS)
+ARCHIVES = (".docx", ".odt", ".pptx", ".epub")
+SUFFIXES = (*_READERS, *ARCHIVES)
 
 Translate = Callable[[list[str]], Sequence[TranslatedText]]
 
@@ -74,11 +80,44 @@ def reader_of(suffix: str) -> Reader:
     return reader
 
 
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A text with places to write anew: a file, or a member of an archive."""
+
+    text: DecodedText
+    slots: Sequence[Slot]
+
+    def written(self, known: dict[Segment, TranslatedSegment]) -> DecodedText:
+        written, cursor = "", 0
+        for slot in self.slots:
+            is_doubtful = any(known[segment].doubt for segment in segments_of(slot.parts))
+            written += self.text.content[cursor : slot.start] + slot.if_doubtful * is_doubtful
+            written += slot.finish(_filled(slot.parts, known))
+            cursor = slot.end
+        return replace(self.text, content=written + self.text.content[cursor:])
+
+
+def _read(data: bytes, suffix: str, languages: Languages, encoding: str | None) -> tuple[dict[str, _Member], list[str]]:
+    """The texts of a file by their names in the archive; a file that is none has no name. And warnings."""
+    if suffix not in ARCHIVES:
+        text = decode(data, suffix, encoding)
+        slots, warnings = reader_of(suffix)(text.content, languages)
+        return {"": _Member(text, slots)}, warnings
+    members: dict[str, _Member] = {}
+    for name, (content, reader) in office.read_members(data, suffix).items():
+        text = decode(content, ".xhtml")
+        members[name] = _Member(text, reader(text.content, languages)[0])
+    return members, []
+
+
+def _segments(members: dict[str, _Member]) -> list[Segment]:
+    return [segment for each in members.values() for slot in each.slots for segment in segments_of(slot.parts)]
+
+
 def segment_texts(data: bytes, suffix: str, encoding: str | None = None) -> list[str]:
     """What there is to translate in a file, as a reader sees it."""
     # TMX asks for a target language even if nothing is written.
-    slots, _ = reader_of(suffix)(decode(data, suffix, encoding).content, ("", "und"))
-    return [segment.text for slot in slots for segment in segments_of(slot.parts)]
+    return [segment.text for segment in _segments(_read(data, suffix, ("", "und"), encoding)[0])]
 
 
 def translate_document(
@@ -97,24 +136,26 @@ def translate_document(
     `is_cancelled` is asked again and again; once it is true, `Cancelled` is raised.
     """
     with cancelled_when(is_cancelled):
-        read = reader_of(suffix)
-        text = decode(data, suffix, encoding)
-        slots, warnings = read(text.content, languages)
-        segments = [segment for slot in slots for segment in segments_of(slot.parts)]
+        check_target(data, suffix, languages[1], encoding)
+        members, warnings = _read(data, suffix, languages, encoding)
+        segments = _segments(members)
         known = translate_segments(segments, translate, languages[1])
-        content, cursor = "", 0
-        for slot in slots:
-            is_doubtful = any(known[segment].doubt for segment in segments_of(slot.parts))
-            content += text.content[cursor : slot.start] + slot.if_doubtful * is_doubtful
-            content += _filled(slot.parts, known)
-            cursor = slot.end
-        content += text.content[cursor:]
-    data, num_lost = encode(replace(text, content=content), suffix)
+        changed: dict[str, bytes] = {}
+        for name, member in members.items():
+            text = member.written(known)
+            changed[name], num_lost = encode(text, suffix if suffix in _READERS else ".xhtml")
+            if num_lost:
+                warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
+            if text.content == member.text.content and name:
+                del changed[name]
+    if suffix in ARCHIVES:
+        data = office.with_members(data, changed) if changed else data
+    else:
+        data = changed[""]
     found = [known[segment] for segment in segments]
     if doubtful := [each.source for each in found if each.doubt]:
-        warnings.append(f"{len(doubtful)} segment(s) {_IN_PARTS}, the first: {doubtful[0][:_NUM_SHOWN]!r}")
-    if num_lost:
-        warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
+        first = f"{len(doubtful)} segment(s) {_IN_PARTS}, the first: {doubtful[0][:_NUM_SHOWN]!r}"
+        warnings.insert(0, first)
     return TranslatedDocument(data, warnings, found)
 
 
@@ -132,13 +173,31 @@ def translate_segments(
     filled = {segment: _with_codes(segment, known) for segment in segments}
     found: dict[Segment, TranslatedSegment] = {}
     left = list(dict.fromkeys(filled.values()))
+    cut: dict[Segment, Segment] = {}
     for stand_ins in (False, True):
-        shown = [ShownSegment(segment, stand_ins=stand_ins) for segment in left]
+        shown = [ShownSegment(segment, stand_ins=stand_ins) for segment in left if segment not in cut]
         shown = [each for each in shown if not each.needs_parts and (each.kept or not stand_ins)]
         found |= _translated(shown, translate, language)
         left = [segment for segment in left if segment not in found]
-    found |= _in_parts(left, translate, language)
+        cut |= {each.segment: _without_words_of(each.segment, each.lost) for each in shown if each.lost}
+    if cut:
+        again = translate_segments(cut.values(), translate, language)
+        found |= {segment: replace(again[each], source=segment.text, doubt=_IN_PARTS) for segment, each in cut.items()}
+    found |= _in_parts([segment for segment in left if segment not in cut], translate, language)
     return known | {segment: found[each] for segment, each in filled.items()}
+
+
+def _without_words_of(segment: Segment, lost: Sequence[int]) -> Segment:
+    """The segment with an object in place of each pair of tags without a place; its words are a segment of their own."""
+    items = list(segment.items)
+    pairs = partners(items)
+    for place in reversed(lost):
+        inside = items[place + 1 : pairs[place]]
+        parts = (items[place].raw, *parts_of(inside, segment.escape, segment.has_same_marks), items[pairs[place]].raw)
+        items[place : pairs[place] + 1] = [
+            Code("".join(item.raw for item in segment.items[place : pairs[place] + 1]), "object", parts=parts)
+        ]
+    return replace(segment, items=tuple(items))
 
 
 def _with_codes(segment: Segment, known: dict[Segment, TranslatedSegment]) -> Segment:

@@ -16,6 +16,7 @@ _INLINE = frozenset(
 )
 _CODE = frozenset("code kbd samp var tt".split())
 _OPAQUE = _CODE | frozenset("script style xmp iframe noembed noframes template svg math object canvas pre".split())
+_OBJECTS = frozenset(("img", "input"))
 _HEADING = re.compile("h([1-6])")
 
 _SEEN_ATTRIBUTES = frozenset("alt title placeholder aria-label".split())
@@ -128,7 +129,8 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
             yield token, None
         else:
             parts = _tag_parts(text, token) if token.kind == "open" else []
-            kind: CodeKind = "alone" if token.is_void else token.kind
+            single: CodeKind = "object" if token.name in _OBJECTS else "alone"
+            kind: CodeKind = single if token.is_void else token.kind
             texts = tuple(parts) if len(parts) > 1 else ()
             yield token, [Code(raw, kind, name="" if token.is_void else token.name, parts=texts)]
 

@@ -41,7 +41,16 @@ _MAX_WORK = 10_000_000
 _LEFT_ALONE = re.compile(
     r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*$|^[ \t>]*\$\$[^$]*+\$\$[ \t]*$", re.MULTILINE
 )
-"""front matter, which is for programs, and mathematics on lines of their own"""
+"""front matter, and mathematics on lines of their own"""
+_SEEN_FIELD = re.compile(
+    r"(?im)^(?:title|subtitle|linktitle|description|summary|abstract|excerpt|tagline|caption|alt)[ \t]*[:=][ \t]+"
+    r"""(?:"([^"\\\n]*)"|'([^'\n]*)'|([^\s"'\[{&*!|>%@`#-][^\n]*?))[ \t]*\r?$"""
+)
+"""a field of the front matter that readers see, and its value"""
+_NOT_PLAIN = re.compile(r"[\s\S]*(?::\s|:$|\s#)|[\"'\[\]{}&*!|>%@`#?,-]")
+"""a value that YAML would not read as text"""
+_TITLE = re.compile(r"""\s("[^"\\]+"|'[^'\\]+'|\([^()\\]+\))\s*\)$""")
+"""title of a link or an image"""
 _NOTE = re.compile(r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))", re.MULTILINE)
 """beginning of a footnote, of a term's meaning, or of the definition of a link, which may be right below these"""
 _AS_ITEM = r"\1-   "
@@ -86,6 +95,8 @@ class _MarkdownReader:
         plain = re.sub(r"\r\n?", "\n", self.text)
         plain = _LEFT_ALONE.sub(lambda match: "\n" * match.group().count("\n"), plain)
         plain = _NOTE.sub(_AS_ITEM, plain)
+        if front := _LEFT_ALONE.match(self.text):
+            yield from map(_field_slot, _SEEN_FIELD.finditer(self.text, 0, front.end()))
         level, row, is_head = 0, -1, False
         for token in _parser().parse(plain, self.env):
             if token.type in ("heading_open", "heading_close"):
@@ -208,9 +219,42 @@ class _MarkdownReader:
                 return [Code(raw, "alone")]
             items = self.inline(label, in_file[len("![") : end])
             said = parts_of(items, escape, self.has_same_marks)
-            return [Code(raw, "alone", parts=("![", *said, in_file[end:]))]
+            return [Code(raw, "alone", parts=("![", *said, *_with_title(in_file[end:])))]
         kind: Literal["open", "close"] = "open" if token.nesting > 0 else "close"
-        return [Code(raw, kind, name=token.markup or "[")]
+        parts = _with_title(raw) if token.type == "link_close" else ()
+        return [Code(raw, kind, name=token.markup or "[", parts=parts if len(parts) > 1 else ())]
+
+
+def _with_title(raw: str) -> tuple[Part, ...]:
+    """The end of a link or an image, with its title as a segment."""
+    match = _TITLE.search(raw)
+    if match is None or "\n" in raw:
+        return (raw,)
+    start, end, signs = match.start(1) + 1, match.end(1) - 1, raw[match.start(1)] + raw[match.end(1) - 1]
+    parts = parts_of(inline_items(raw[start:end]), lambda text: _escaped(text, signs))
+    return (raw[:start], *parts, raw[end:])
+
+
+def _escaped(text: str, signs: str) -> str:
+    return "".join(f"\\{each}" if each in f"{signs}\\" else each for each in text)
+
+
+def _field_slot(match: re.Match[str]) -> Slot:
+    """The value of a field, which gets quotation marks if it needs them."""
+    group = match.lastindex or 1
+    start, end = match.span(group)
+    raw = match[group]
+
+    def finish(written: str) -> str:
+        if written == raw or group == 2:
+            return written.replace("'", "’") if written != raw else raw
+        is_plain = group == 3 and not _NOT_PLAIN.match(written)
+        return written if is_plain or group == 1 else f'"{_escaped(written, chr(34))}"'
+
+    def escape_field(text: str) -> str:
+        return _escaped(text, '"') if group == 1 else text
+
+    return Slot(start, end, parts_of(inline_items(raw), escape_field), finish=finish)
 
 
 def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:

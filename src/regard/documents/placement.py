@@ -1,24 +1,31 @@
 """Tag placement: tags go around the words that translate the words they stood around.
 
-Tags form a tree, and each tag gets a span of the translation: from the first to the last word linked to one of its
-words. A span lies inside that of the parent tag and apart from its siblings, so the result is well nested whatever the
-links say. Without links a span lies as far along as in the source. A tag inside a word, as in `m<sup>2</sup>`, stays
-inside if the word is the same in both texts.
+Tags form a tree. A pair of tags gets the run of target words that speaks most for it: words linked to its own words
+count for it, words linked to others against it. A run lies inside that of the parent and apart from its siblings, so the
+result is well nested whatever the links say. A pair whose words have no link at all has no place. Without any links a
+run lies as far along as in the source. A single tag stays beside the word or the tag that it touches. A word that both
+texts write alike keeps the tags inside of it and around it.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 from regard.documents.segments import Code
 from regard.text import Span
 from regard.text.words import Link
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_LONGEST_AUXILIARY = 5
+"""letters of a word that may be part of another one in the target: short words are the grammar's"""
+_MIN_WEIGHT = 0.25
+"""of the strongest link of a tag's words: weaker ones lead to any word when the model has left these out"""
+_STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
+"""letters and signs without a space, such as an address"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,148 +37,230 @@ class Mark:
     partner: int | None = None
 
 
+class Placement(NamedTuple):
+    places: list[tuple[int, int]]
+    """(position in the target, index of the mark) in writing order"""
+    lost: list[int]
+    """opening marks whose words have no place in the target; not among the places"""
+
+
+class _Element(NamedTuple):
+    first: int
+    last: int
+    """marks; the same one for a single tag"""
+    source: Span
+
+
 def place(
     marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
-) -> list[tuple[int, int]] | None:
-    """(position in the target, index of the mark) in writing order; None where a tag finds no room.
-
-    No tag is put inside one of the `whole` spans of the target.
-    """
-    if not marks:
-        return []
-    words = [match.span() for match in _WORD.finditer(target)]
-    words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-    planner = _Planner(marks, source, target, links or (), words, _unchanged_words(marks, source, target, whole))
-    found: list[tuple[int, int]] = []
-    return found if planner.lay(range(len(marks)), (0, len(target)), found) else None
-
-
-def _unchanged_words(marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]) -> list[Link]:
-    """Source words with a mark inside, linked to the same words of the target."""
-    ours, theirs = _spans_of_words(source), _spans_of_words(target)
-    return [
-        Link(one, other, 1.0)
-        for word, spans in ours.items()
-        # With more or fewer of them it is not known which is which.
-        if len(spans) == len(theirs[word])
-        for one, other in zip(spans, theirs[word], strict=True)
-        if any(one[0] < mark.position < one[1] for mark in marks) and not meets_any(other, whole)
-    ]
-
-
-def _spans_of_words(text: str) -> defaultdict[str, list[Span]]:
-    found: defaultdict[str, list[Span]] = defaultdict(list)
-    for match in _WORD.finditer(text):
-        found[match.group()].append(match.span())
-    return found
+) -> Placement:
+    """Where the marks go; no tag is put inside one of the `whole` spans of the target."""
+    planner = _Planner(marks, source, target, links, whole)
+    if marks:
+        planner.lay(range(len(marks)), (0, len(target)))
+    return planner.placement
 
 
 class _Planner:
     def __init__(
-        self,
-        marks: Sequence[Mark],
-        source: str,
-        target: str,
-        links: Sequence[Link],
-        words: Sequence[Span],
-        unchanged: Sequence[Link],
+        self, marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
     ) -> None:
-        self.marks = marks
-        self.source, self.target, self.words, self.unchanged = source, target, words, unchanged
-        self.units: list[Span] = []
-        """words, and the letters of words that may have a tag inside"""
-        for word in words:
-            is_cut = meets_any(word, [each.target for each in unchanged])
-            self.units += [(at, at + 1) for at in range(*word)] if is_cut else [word]
-        # A link to a part of a word is a link to the word.
-        starts, ends = [word[0] for word in words], [word[1] for word in words]
+        self.marks, self.source, self.target = marks, source, target
+        self.is_aligned = bool(links)
+        # Several words that are one for the links, such as a telephone number, are not cut.
+        joined = [link.target for link in links or () if " " in target[slice(*link.target)]]
+        whole = [*whole, *(span for span in joined if not meets_any(span, whole))]
+        words = (match.span() for match in _WORD.finditer(target))
+        self.words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
         self.links = [
-            Link(link.source, (starts[first], ends[last]), link.weight)
-            for link in links
-            if (first := bisect_right(ends, link.target[0])) <= (last := bisect_left(starts, link.target[1]) - 1)
+            (link.source, word, link.weight) for link in links or () for word in self.words if meet(link.target, word)
         ]
+        self.same = _same_strings(source, target, self.links, whole)
+        self.placement = Placement([], [])
 
-    def lay(self, marks: range, room: Span, found: list[tuple[int, int]]) -> bool:
-        """Place these marks, pairs from the outside in; False where a tag would lose its words."""
-        pairs: list[tuple[int, int]] = []
-        while not pairs or pairs[-1][1] + 1 < marks.stop:
-            first = pairs[-1][1] + 1 if pairs else marks.start
+    def lay(self, marks: range, room: Span) -> None:
+        """Place these marks, pairs from the outside in."""
+        elements = list(self._elements(marks))
+        found: dict[_Element, Span] = {}
+        pairs = [each for each in elements if _WORD.search(self.source, *each.source)]
+        for each in pairs:
+            span = self._alike(each.source, room)
+            if span is not None and not meets_any(span, list(found.values())):
+                found[each] = span
+        open_pairs = [each for each in pairs if each not in found]
+        while open_pairs:
+            runs = {each: self._run(each.source, room, list(found.values())) for each in open_pairs}
+            best = max(open_pairs, key=lambda each: runs[each][0])
+            score, span = runs[best]
+            open_pairs.remove(best)
+            span = span or self._of_neighbour(best.source, room, list(found.values()))
+            if span is not None:
+                found[best] = span
+            elif any(map(str.isalnum, self.source[slice(*best.source)])):
+                self.placement.lost.append(best.first)
+                elements.remove(best)
+        reached = room[0]
+        for each in elements:
+            if each not in found:
+                found[each] = self._beside(each, elements, found, marks, room)
+                if self.marks[each.first].code.kind in ("open", "close"):
+                    # Tags without an end, or without a beginning, stay in their order.
+                    reached = max(reached, found[each][0])
+                    reached = max([reached, *(end for start, end in found.values() if start < reached < end)])
+                    found[each] = reached, reached
+        for each, span in sorted(found.items(), key=lambda item: (*item[1], item[0].first)):
+            self.placement.places.append((span[0], each.first))
+            if each.last > each.first + 1:
+                self.lay(range(each.first + 1, each.last), span)
+            if each.last != each.first:
+                self.placement.places.append((span[1], each.last))
+
+    def _elements(self, marks: range) -> Sequence[_Element]:
+        found: list[_Element] = []
+        while not found or found[-1].last + 1 < marks.stop:
+            first = found[-1].last + 1 if found else marks.start
             partner = self.marks[first].partner
-            pairs.append((first, first if partner is None else partner))
-        sources = [(self.marks[first].position, self.marks[last].position) for first, last in pairs]
-        wanted = [self._wanted(source, room) for source in sources]
-        order = sorted(range(len(pairs)), key=lambda i: (sum(wanted[i]), i))
-        spans = self._apart([(sources[i], wanted[i]) for i in order], room)
-        if spans is None:
-            order = list(range(len(pairs)))
-            wanted = [self._wanted(source, room, by_links=False) for source in sources]
-            spans = self._apart(list(zip(sources, wanted, strict=True)), room)
-        if spans is None:
-            return False
-        for index, span in zip(order, spans, strict=True):
-            first, last = pairs[index]
-            found.append((span[0], first))
-            if last > first + 1 and not self.lay(range(first + 1, last), span, found):
-                return False
-            if last != first:
-                found.append((span[1], last))
-        return True
+            last = first if partner is None else partner
+            found.append(_Element(first, last, (self.marks[first].position, self.marks[last].position)))
+        return found
 
-    def _wanted(self, source: Span, room: Span, *, by_links: bool = True) -> Span:
-        """From the first to the last target word linked to the words of the source, else as far along as these."""
+    def _alike(self, source: Span, room: Span) -> Span | None:
+        """The same letters in the target: inside a string that both texts write alike, or such a string itself."""
+        for ours, theirs in self.same:
+            shift = theirs[0] - ours[0]
+            if _is_in(source, ours) and _is_in(span := (source[0] + shift, source[1] + shift), room):
+                return span
+        return None
+
+    def _run(self, source: Span, room: Span, taken: Sequence[Span]) -> tuple[float, Span | None]:
+        """The run of free words that speaks most for some words of the source, and how much."""
+        scores: dict[Span, float] = {}
+        for word in self.words:
+            if _is_in(word, room):
+                scores[word] = 0.0
+        if not self.is_aligned:
+            return 0.0, self._as_far_along(source, [word for word in scores if not meets_any(word, taken)])
+        if max((weight for ours, _, weight in self.links if meet(ours, source)), default=0.0) < _MIN_WEIGHT:
+            return 0.0, None
+        owned: set[Span] = set()
+        for ours, word, weight in self.links:
+            if word in scores:
+                is_inside = meet(ours, source)
+                scores[word] += weight if is_inside else -weight
+                owned |= {word} if is_inside else set()
+        best: tuple[float, Span | None] = (0.0, None)
+        sum_, start, is_owned = 0.0, -1, False
+        for word, score in scores.items():
+            if meets_any(word, taken):
+                start = -1
+                continue
+            if start < 0 or sum_ <= 0:
+                sum_, start, is_owned = 0.0, word[0], False
+            sum_ += score
+            is_owned |= word in owned
+            if is_owned and sum_ > best[0]:
+                best = sum_, (start, word[1])
+        if best[1] is None and (free := [word for word in owned if not meets_any(word, taken)]):
+            # Every word of it stands for others as well.
+            best = 0.0, max(free, key=scores.__getitem__)
+        return best
+
+    def _of_neighbour(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
+        """For a short word without a link: languages often say it with the next word, or with the one before."""
         start, end = source
-        for word in self.unchanged:
-            shift = word.target[0] - word.source[0]
-            is_inside = word.source[0] <= start and end <= word.source[1]
-            if is_inside and room[0] <= start + shift and end + shift <= room[1]:
-                return start + shift, end + shift
-        inside = [word for word in self.words if _is_in(word, room)]
-        if not inside or start == end:
-            return self._between(start, room)
-        linked = [link.target for link in self.links if by_links and meet(link.source, (start, end))]
-        chosen = [span for span in linked if _is_in(span, room)]
-        if not chosen:
-            scale = len(self.target) / max(len(self.source), 1)
-            chosen = [word for word in inside if start * scale <= sum(word) / 2 < end * scale]
-        if not chosen:
-            chosen = [min(inside, key=lambda word: abs(sum(word) - (start + end) * scale))]
-        return min(span[0] for span in chosen), max(span[1] for span in chosen)
+        letters = self.source[start:end].strip()
+        if not letters.isalpha() or len(letters) > _LONGEST_AUXILIARY:
+            return None
+        following = re.compile(r"\s*").match(self.source, end)
+        edges = (following.end() if following else end, len(self.source[:start].rstrip()))
+        for edge, side in zip(edges, (0, 1), strict=True):
+            words = [word for ours, word, _ in self.links if ours[side] == edge and _is_in(word, room)]
+            for word in words:
+                if not meets_any(word, taken):
+                    return word
+        return None
 
-    def _between(self, position: int, room: Span) -> Span:
-        """A span without width: before the translation of the next words, or after that of the last ones."""
-        before = [link for link in self.links if link.source[1] <= position]
-        after = [link for link in self.links if link.source[0] >= position]
-        # The number of a footnote, for one, belongs to the word before it.
-        last, following = self.source[max(0, position - 1) : position], self.source[position:]
-        follows_a_word = bool(last.strip()) and not following[:1].isalnum()
-        if after and not (before and follows_a_word):
-            nearest = min(link.source[0] for link in after)
-            place = min(link.target[0] for link in after if link.source[0] == nearest)
-        elif before:
-            nearest = max(link.source[1] for link in before)
-            place = max(link.target[1] for link in before if link.source[1] == nearest)
+    def _as_far_along(self, source: Span, words: Sequence[Span]) -> Span | None:
+        scale = len(self.target) / max(len(self.source), 1)
+        chosen = [word for word in words if source[0] * scale <= sum(word) / 2 < source[1] * scale]
+        if not chosen and words:
+            chosen = [min(words, key=lambda word: abs(sum(word) - sum(source) * scale))]
+        return (chosen[0][0], chosen[-1][1]) if chosen else None
+
+    def _beside(
+        self, element: _Element, elements: Sequence[_Element], found: dict[_Element, Span], marks: range, room: Span
+    ) -> Span:
+        """A span without width for a tag without words."""
+        at = element.source[0]
+        touches_left = at > 0 and not self.source[at - 1].isspace() and not self.source[at : at + 1].isalnum()
+        siblings = [(each.source, found[each]) for each in elements if each in found]
+        ends = [ours for source, ours in siblings if source[1] == at]
+        starts = [ours for source, ours in siblings if source[0] == at]
+        if ends and (touches_left or not starts):
+            place = max(end for _, end in ends)
+        elif starts:
+            place = min(start for start, _ in starts)
+        elif marks.start > 0 and self.marks[marks.start - 1].position == at:
+            place = room[0]
+        elif marks.stop < len(self.marks) and self.marks[marks.stop].position == at:
+            place = room[1]
         else:
-            wanted = position / max(len(self.source), 1) * len(self.target)
-            edges = [*(word[0] for word in self.words), len(self.target)]
-            place = min(edges, key=lambda edge: abs(edge - wanted))
+            place = self._near(at, touches_left)
         place = min(max(place, room[0]), room[1])
+        for start, end in found.values():
+            if start < place < end:
+                place = end if touches_left else start
         return place, place
 
-    def _apart(self, wanted: list[tuple[Span, Span]], room: Span) -> list[Span] | None:
-        """The spans one after another without overlap; None where one is left without a word."""
-        cursor = room[0]
-        spans: list[Span] = []
-        for source, (start, end) in wanted:
-            if source[0] == source[1]:
-                start = end = max(start, cursor)
-            else:
-                inside = [unit for unit in self.units if _is_in(unit, (max(start, cursor), end))]
-                if not inside:
-                    return None
-                start, end = inside[0][0], inside[-1][1]
-            spans.append((start, end))
-            cursor = end
-        return spans
+    def _near(self, at: int, touches_left: bool) -> int:
+        """After the translation of the word before, or before that of the next one."""
+        for ours, theirs in self.same:
+            if ours[0] < at < ours[1] or (at == ours[1] if touches_left else at == ours[0]):
+                return theirs[0] + at - ours[0]
+        before = [link for link in self.links if link[0][1] <= at]
+        after = [link for link in self.links if link[0][0] >= at]
+        if after and not (before and touches_left):
+            first = min(link[0][0] for link in after)
+            return max((link for link in after if link[0][0] == first), key=lambda link: link[2])[1][0]
+        if before:
+            last = max(link[0][1] for link in before)
+            of_last = [link for link in before if link[0][1] == last]
+            end = max(of_last, key=lambda link: link[2])[1][1]
+            words = {link[1] for link in of_last}
+            for one, other in pairwise(self.words):
+                end = other[1] if one[1] == end and other in words else end
+            return end
+        wanted = at / max(len(self.source), 1) * len(self.target)
+        edges = [
+            *(word[1] if touches_left else word[0] for word in self.words),
+            *((0,) if at == 0 else (len(self.target),)),
+        ]
+        return min(edges, key=lambda edge: abs(edge - wanted))
+
+
+def _same_strings(
+    source: str, target: str, links: Sequence[tuple[Span, Span, float]], whole: Sequence[Span]
+) -> list[tuple[Span, Span]]:
+    """Strings that both texts write alike, as often as each other, and that no link contradicts."""
+    ours, theirs = _strings(source), _strings(target)
+    found = []
+    for string, spans in ours.items():
+        # With more or fewer of them it is not known which is which.
+        if len(spans) != len(theirs.get(string, ())):
+            continue
+        for one, other in zip(spans, theirs[string], strict=True):
+            linked = [link[0] for link in links if meet(link[1], other)]
+            is_torn = any(meet(span, other) and not _is_in(span, other) for span in whole)
+            if not is_torn and (not linked or any(meet(each, one) for each in linked)):
+                found.append((one, other))
+    return found
+
+
+def _strings(text: str) -> dict[str, list[Span]]:
+    found: dict[str, list[Span]] = {}
+    for match in _STRING.finditer(text):
+        found.setdefault(match.group(), []).append(match.span())
+    return found
 
 
 def _is_in(span: Span, room: Span) -> bool:

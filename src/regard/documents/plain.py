@@ -15,6 +15,8 @@ from regard.documents.segments import LINE, Languages, Slot, parts_of
 from regard.errors import DataError, UsageError
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_SLOW = ("idna", "punycode")
+"""encodings of names, which would take hours for a file"""
 _NUM_FIRST = 4096
 """bytes in which a file declares its encoding"""
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
@@ -47,12 +49,13 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
     mark = next(found, b"") if encoding is None else b""
     encoding = encoding or _BYTE_ORDER_MARKS.get(mark) or _declared(data, suffix) or "utf-8"
     try:
+        if codecs.lookup(encoding).name in _SLOW:
+            raise LookupError(encoding)
         content = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start + len(mark)) + 1
         raise DataError(
-            f"the file must be {encoding} text: got another byte in line {line}; "
-            "name its encoding with --encoding, such as cp1252"
+            f"the file must be {encoding} text: got another byte in line {line}; name its encoding, such as cp1252"
         ) from error
     except (LookupError, ValueError) as error:
         raise UsageError(

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Protocol
 
 from regard.documents.placement import Mark, meets_any, place
-from regard.documents.segments import Code, Segment, check_cancelled, partners
+from regard.documents.segments import Code, Item, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
 from regard.text import Span
 from regard.text.protected import placeholders
@@ -25,6 +25,8 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """line ends and terminal controls; an output has none unless the source has"""
 _MAX_CODES = 200
 """codes of a segment; with more, only the source's order is sure to be right"""
+_NUM_NEXT = 8
+"""items after an object that are looked at"""
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
@@ -33,6 +35,7 @@ _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
 _MARKS = ".…:;,!?。：；，！？、؟۔।"
 _WESTERN = str.maketrans("。：；，！？、؟۔।", ".:;,!?,?..")
 _CLOSERS = " \t\xa0\u202f\"'’”»)]}*_"
+_OPENERS = "([{«\"'“‘’"
 _DASHES = "-–—•·*"
 _DASH = re.compile(rf"[{_DASHES}]\s+")
 _INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
@@ -63,34 +66,49 @@ class ShownSegment:
         """placeholders: where they stand, and what is shown of them"""
         self.breaks: list[tuple[int, Code]] = []
         self.keys: list[Code] = []
+        self.lost: list[int] = []
+        """tags that found no place in the last translation, as places among the items"""
         tags: list[tuple[Code, int]] = []
-        # Every model copies a letter with a number.
-        taken = set(re.findall("X[0-9]+", segment.text))
-        names = (name for name in map("X{}".format, count(1)) if name not in taken)
+        self._tag_items: list[int] = []
+        # Every model copies a letter with a number; a pipeline of ours protects a number in braces.
+        form = "X{}" if stand_ins else "{{{}}}"
+        taken = set(re.findall(r"X\d+|\{\d+\}", segment.text))
+        names = (name for name in map(form.format, count(1)) if name not in taken)
         self.text = ""
-        for item in segment.items:
+        for number, item in enumerate(segment.items):
             shown, at = show(item), len(self.text)
             if isinstance(item, Code):
-                if item.kind == "kept":
-                    shown = next(names) if stand_ins else shown
-                    self.kept.append(((at, at + len(shown)), shown, item))
+                words = (
+                    _as_word(item, self.text, segment.items[number + 1 : number + _NUM_NEXT])
+                    if item.kind == "object"
+                    else None
+                )
+                if item.kind == "kept" or words:
+                    frame, item = words or ("%s", item)
+                    name = next(names) if stand_ins or words else shown
+                    shown = frame % name
+                    self.kept.append(((at, at + len(shown.rstrip() if frame[0] == "%" else shown)), name, item))
                 elif item.kind == "break":
                     self.breaks.append((at, item))
                 elif item.kind == "key":
                     self.keys.append(item)
                 else:
                     tags.append((item, at))
+                    self._tag_items.append(number)
             self.text += shown
         pairs = partners([code for code, _ in tags])
         self.marks = [Mark(*tag, pairs.get(index)) for index, tag in enumerate(tags)]
 
     @property
     def needs_parts(self) -> bool:
-        """Whether only the source's order is sure to be right: tags overlap, or there are too many."""
+        """Whether only the source's order is sure to be right: tags overlap, one never ends, or there are too many."""
         if len(self.marks) + len(self.kept) > _MAX_CODES:
             return True
         alone = [mark.code for mark in self.marks if mark.partner is None]
         opened = {code.name for code in alone if code.kind == "open"}
+        endless = [place for place, mark in enumerate(self.marks) if mark.code.kind == "open" and mark.partner is None]
+        if any(first < place < (mark.partner or 0) for place in endless for first, mark in enumerate(self.marks)):
+            return True
         return any(code.kind == "close" and code.name in opened for code in alone)
 
     def render(self, translated: TranslatedText, language: str = "") -> str | None:
@@ -105,11 +123,12 @@ class ShownSegment:
             return None
         whole = [span for span, _, _ in kept]
         links = self._links(translated.alignment, kept, num_lost)
-        places = place(self.marks, self.text, target, links, whole)
+        places, lost = place(self.marks, self.text, target, links, whole)
+        self.lost = [self._tag_items[index] for index in lost]
         keys = [(place_key(key, target, whole), key.raw) for key in self.keys]
-        if places is None or any(at is None for at, _ in keys):
+        if lost or any(at is None for at, _ in keys):
             return None
-        edits = [(at, at, self.marks[index].code.raw) for at, index in places]
+        edits = [(at, at, _spaced(self.marks[index].code, target, at)) for at, index in places]
         edits += [(at, at, raw) for at, raw in keys if at is not None]
         edits += [(*span, code.raw) for span, _, code in kept]
         edits += [(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
@@ -144,7 +163,13 @@ class ShownSegment:
         matches = list(re.finditer(pattern, target))
         if Counter(match.group() for match in matches) != Counter(each[1] for each in self.kept):
             return None
-        return [(match.span(), *waiting[match.group()].pop(0)) for match in matches]
+        found = []
+        for match in matches:
+            span, code = waiting[match.group()].pop(0)
+            is_padded = span[1] - span[0] > len(match.group())
+            around = re.compile(r" ?" + re.escape(match.group()) + " ?").match(target, max(0, match.start() - 1))
+            found.append((around.span() if is_padded and around else match.span(), span, code))
+        return found
 
     def _links(
         self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Span, Code]], num_lost: int
@@ -178,6 +203,32 @@ class ShownSegment:
                 found.append((spaces[nearest], code))
                 free = nearest + 1
         return found
+
+
+def _as_word(code: Code, before: str, following: Sequence[Item]) -> tuple[str, Code] | None:
+    """How the model sees an object, and what takes its place; None where it belongs to a word that it touches.
+
+    Between two letters it is shown with spaces, which it takes away again.
+    """
+    took_space = code.raw.endswith(" ") and before.endswith(" ")
+    left, right = before[-1:], " " if took_space else next(filter(None, map(show, following)), "")[:1]
+    if left.isalnum() or right.isalnum():
+        return (" %s ", code) if left.isalnum() and right.isalnum() else None
+    if left.strip() and left not in _OPENERS:
+        return None
+    return ("%s ", replace(code, raw=code.raw[:-1])) if took_space else ("%s", code)
+
+
+def _spaced(code: Code, target: str, at: int) -> str:
+    """A single tag that took the space after it gives it back on the other side, if it stands there."""
+    if (
+        code.kind not in ("alone", "object")
+        or not code.raw.endswith(" ")
+        or not target[:at]
+        or target[at - 1].isspace()
+    ):
+        return code.raw
+    return f" {code.raw[:-1]}"
 
 
 def _bounded(shown: str) -> str:

@@ -1,9 +1,10 @@
 """A segment: text of a document that is translated as one, and the codes in it that are not text.
 
-There are six kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
-tag. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white space other than
-one space, such as the end of a wrapped line: the model sees a space. `key` is the sign before the letter that reaches
-a label from the keyboard, such as `&` in `&Open`.
+There are seven kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
+tag. `object` is one that readers see, such as an image: where it stands like a word, the model sees a placeholder.
+`kept` is a placeholder: the model sees what it shows and must give it back. `break` is white space other than one space,
+such as the end of a wrapped line: the model sees a space. `key` is the sign before the letter that reaches a label from
+the keyboard, such as `&` in `&Open`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal
 
-CodeKind = Literal["open", "close", "alone", "kept", "break", "key"]
+CodeKind = Literal["open", "close", "alone", "object", "kept", "break", "key"]
 
 Languages = tuple[str, str]
 """codes of the source language and of the target language"""
@@ -25,6 +26,13 @@ _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{
 """white space and the mark of a list at the beginning of a text"""
 _NUM_SHOWN = 60
 """maximum characters of inline code that the model sees"""
+_NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?<=\[)[a-z])[\])]?")
+"""what a footnote shows in the text"""
+_NUM_BEFORE = 10
+"""characters before a footnote that are looked at"""
+_MAX_UNIT = 8
+"""items of a footnote's mark"""
+_BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
 
@@ -100,7 +108,7 @@ def code_with(raw: str, text: str) -> Code:
     """A code that shows its text if that is short, so that the model copies it in its place."""
     text = text.strip()
     is_shown = 0 < len(text) <= _NUM_SHOWN and "\n" not in raw
-    return Code(raw, "kept", text) if is_shown else Code(raw, "alone")
+    return Code(raw, "kept", text) if is_shown else Code(raw, "object")
 
 
 Part = str | Segment
@@ -124,6 +132,8 @@ class Slot:
     """whether it is beside the text, as the attributes of a block are"""
     if_doubtful: str = ""
     """written before the parts if a translation is doubtful"""
+    finish: Callable[[str], str] = str
+    """applied to what the parts give together"""
 
 
 Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]
@@ -161,7 +171,7 @@ def parts_of(
     items: Iterable[Item], escape: Callable[[str], str] = str, has_same_marks: Callable[[str, str], bool] | None = None
 ) -> list[Part]:
     """The items as text that stays around a segment."""
-    inner = deque(_with_single_spaces(items))
+    inner = deque(_with_single_spaces(_with_units(list(items))))
     pairs = partners(inner)
     before: list[Item] = []
     after: deque[Item] = deque()
@@ -184,7 +194,7 @@ def parts_of(
 
 
 def _is_edge(item: Item) -> bool:
-    return item.kind in ("alone", "break") if isinstance(item, Code) else not item.text.strip()
+    return item.kind in ("alone", "object", "break") if isinstance(item, Code) else not item.text.strip()
 
 
 def _cut_space(item: Item, at_end: bool = False) -> tuple[Item, Item]:
@@ -215,6 +225,33 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
                 num_open[name] -= 1
             found[start], found[place] = place, start
     return found
+
+
+def _with_units(items: list[Item]) -> list[Item]:
+    """An element without text, and the mark of a footnote right after a word, is one single tag."""
+    pairs = partners(items)
+    found: list[Item] = []
+    place, before = 0, ""
+    while place < len(items):
+        last = pairs.get(place, -1)
+        last = last if last - place < _MAX_UNIT else -1
+        inside = items[place : last + 1]
+        text = "".join(map(shown, inside))
+        after = "".join(map(shown, items[last + 1 : last + 3]))[:1]
+        is_note = _NOTE.fullmatch(text) and _BEFORE_A_NOTE.search(before) and not after.isalnum()
+        names = {item.name for item in inside if isinstance(item, Code)}
+        if last > place and (not text or is_note and "sub" not in names) and not any(map(_has_texts, inside)):
+            found.append(Code("".join(item.raw for item in inside), "alone"))
+            place = last + 1
+            continue
+        found.append(items[place])
+        before = (before + shown(items[place]))[-_NUM_BEFORE:]
+        place += 1
+    return found
+
+
+def _has_texts(item: Item) -> bool:
+    return isinstance(item, Code) and bool(item.parts)
 
 
 def _with_single_spaces(items: Iterable[Item]) -> list[Item]:

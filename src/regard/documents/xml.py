@@ -57,8 +57,8 @@ class Element:
         return f"{self.prefix}:{name}" if self.prefix else name
 
 
-def parse(text: str, root: str) -> Element:
-    """The tree of a file; its outermost element must have the name `root`."""
+def parse(text: str, root: str = "") -> Element:
+    """The tree of a file; its outermost element must have the name `root`, if one is given."""
     top = current = Element("", "", {}, 0, 0)
     depth = 0
 
@@ -103,7 +103,7 @@ def parse(text: str, root: str) -> Element:
             f"the file must be well-formed XML: {expat.ErrorString(error.code)} in line {error.lineno}; mend it first"
         ) from error
     [outermost] = top.children
-    if outermost.name != root:
+    if root and outermost.name != root:
         raise DataError(f"the outermost element must be <{root}>: got <{outermost.name}>; check the file's suffix")
     return outermost
 
@@ -113,10 +113,10 @@ def items_of(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
     items: list[Item] = []
     cursor = element.inner
     for child in element.children:
-        items += _text_items(text[cursor : child.start])
+        items += text_items(text[cursor : child.start])
         items += _inline(text, child, codes)
         cursor = child.end
-    return [*items, *_text_items(text[cursor : element.stop])]
+    return [*items, *text_items(text[cursor : element.stop])]
 
 
 def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
@@ -127,7 +127,7 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
         names = (given[key] for key in ("rid", "startRef", "i", "id") if given.get(key))
         return [Code(raw, "open" if kind == "open" else "close", name=next(names, ""))]
     if kind != "pair" or element.inner == element.end:
-        return [Code(raw, "alone")]
+        return [Code(raw, "object" if kind == "object" else "alone")]
     content = items_of(text, element, codes)
     if given.get("translate") == "no" or given.get("mtype") == "protected":
         return [code_with(raw, "".join(map(shown, content)))]
@@ -137,7 +137,7 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
     return [opened, *content, Code(text[element.stop : element.end], "close", name=name)]
 
 
-def _text_items(raw: str) -> Iterator[Item]:
+def text_items(raw: str) -> Iterator[Item]:
     def item(match: re.Match[str]) -> Item:
         cdata = match["cdata"]
         return TextRun(cdata, match.group()) if cdata else Code(match.group(), "alone")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import onnxruntime
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING, Precision, pad
+from regard.engine.native import Kernel, open_kernel, processor_flags
 from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
@@ -40,11 +40,16 @@ class Graphs:
         self._suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
         self.quantized = manifest.weights == "int8" and not self._suffix
         """Whether matrix products are of bytes."""
-        self._options = _session_options(threads, quantized=self.quantized)
-        self._layout = sha256(checkpoint.read_header(self._folder)).hexdigest()
+        self._threads = default_threads() if threads is None else threads
+
+    def kernel(self) -> Kernel | None:
+        """What runs encoder and decoder in place of their graphs, where it is there and may."""
+        return open_kernel(self._folder, self.config, self._threads) if self.quantized else None
 
     def open(self, name: Literal["encoder", "decoder"], takes: set[str]) -> Any:
         """A session over this graph, which must have these inputs."""
+        import onnxruntime
+
         path = self._folder / f"{name}{self._suffix}.onnx"
         if not path.is_file():
             raise ModelError(
@@ -52,11 +57,13 @@ class Graphs:
                 f"export the model's graphs, or use the torch engine"
             )
         try:
-            session = onnxruntime.InferenceSession(path, self._options, providers=["CPUExecutionProvider"])
+            options = _session_options(self._threads, quantized=self.quantized)
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own errors have no common base
             reason = str(error).splitlines()[0]
             raise ModelError(f"{path} is not a graph that runs here ({reason}); export it again") from None
-        if session.get_modelmeta().custom_metadata_map.get("layout") != self._layout:
+        layout = sha256(checkpoint.read_header(self._folder)).hexdigest()
+        if session.get_modelmeta().custom_metadata_map.get("layout") != layout:
             raise ModelError(
                 f"{path} was made for another {checkpoint.WEIGHTS} than the one beside it; export it again"
             )
@@ -104,9 +111,11 @@ class OnnxEncoder:
         raise UsageError(WRITES_NOTHING)
 
 
-def _session_options(threads: int | None, *, quantized: bool) -> Any:
+def _session_options(threads: int, *, quantized: bool) -> Any:
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = default_threads() if threads is None else threads
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # Planning which buffers share memory takes longer than all other loading, and saves little.
     options.enable_mem_reuse = False
@@ -139,8 +148,4 @@ def _sums_bytes_exactly() -> bool:
     """
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
         return True
-    try:
-        flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0]
-    except (OSError, IndexError):
-        return False
-    return bool({"avx512_vnni", "avx_vnni"} & set(flags.split()))
+    return not processor_flags().isdisjoint({"avx512_vnni", "avx_vnni"})

@@ -8,9 +8,9 @@ costs little more than the graph itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -56,7 +56,8 @@ class OnnxState:
             sources = self.all_sources.select(_grouped(np.array(chosen)))
         rows = [self.rows[index] for index in wanted]
         attention = None if self.attention is None else self.attention[wanted]
-        return replace(self, rows=rows, sources=sources, sentence_of=chosen, attention=attention)
+        rest = self.all_sources, attention, self.wants_attention
+        return OnnxState(self.position, self.cache, rows, sources, chosen, *rest)
 
 
 def _grouped(sentence_of: np.ndarray) -> np.ndarray:
@@ -75,18 +76,20 @@ class OnnxEngine:
         graphs = Graphs(folder, threads, precision)
         self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None
-        self._encoder, seen = None, set()
+        kernel = graphs.kernel()
+        self._encoder: Any = None
+        seen: set[str] = set()
         if self.config.has_encoder:
-            self._encoder = graphs.open("encoder", {"tokens", "lengths"})
+            self._encoder = kernel or graphs.open("encoder", {"tokens", "lengths"})
             # The vectors of the tokens themselves serve search.
             seen = {output.name for output in self._encoder.get_outputs()} - {MEMORY}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
         own = {"tokens", "positions", "last", "total", "places", "count"}
-        self._decoder = graphs.open("decoder", {*own, *past, *seen})
+        self._decoder: Any = kernel or graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
-        self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
+        self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_key_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
         read = Sources()
@@ -144,7 +147,8 @@ class OnnxEngine:
         if seen is not None:
             seen = seen.mean(axis=1).reshape(len(state.rows), length, -1)
             seen = seen[rows, -1, : state.sources.longest]
-        newer = replace(state, position=position, cache=cache, rows=rows, attention=seen)
+        rest = state.sources, state.sentence_of, state.all_sources, seen, state.wants_attention
+        newer = OnnxState(position, cache, rows, *rest)
         return call.outputs, newer
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:

@@ -23,7 +23,7 @@ from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING, Precision, pad
 from regard.engine.gpu.recording import Room
-from regard.engine.gpu.search import StaticSearch
+from regard.engine.gpu.search import MAX_PLACES, StaticSearch
 from regard.errors import UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, read_manifest
@@ -89,7 +89,8 @@ class TorchState:
     """[rows, source_len]"""
     wants_attention: bool = False
 
-    def select(self, indices: Tensor) -> TorchState:
+    def select(self, indices: Tensor | np.ndarray) -> TorchState:
+        indices = torch.as_tensor(indices)
         seen = None if self.attention is None else self.attention.index_select(0, indices)
         return replace(self, decoder=self.decoder.select(indices), attention=seen)
 
@@ -104,6 +105,8 @@ class TorchEngine:
         self.config, self.edits_at = model.config, edits_at
         self.device = torch.device(device)
         self.model = model.to(self.device).eval()
+        if isinstance(model, DecoderOnly) and edits_at is None:
+            self.read = self._read
         on_gpu = self.device.type == "cuda"
         self.precision = ("bf16" if on_gpu else "fp32") if precision == "auto" else precision
 
@@ -141,6 +144,21 @@ class TorchEngine:
             logits, decoder = cast(Any, self.model).step(tokens, state.decoder, trace=trace)
         seen = self._attention_of(trace) if trace is not None and state.wants_attention else None
         return logits.float(), replace(state, decoder=decoder, attention=seen)
+
+    @torch.inference_mode()
+    def _read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, TorchState]:
+        """Many steps in one pass: for tokens [rows, length], the log-probabilities of the `following` tokens."""
+        state, network = cast(TorchState, state), cast(DecoderOnly, self.model)
+        with self._autocast():
+            hidden, decoder = network.read_on(torch.from_numpy(tokens).to(self.device), cast(Any, state.decoder))
+            values = []
+            # Part by part: scores of the whole vocabulary for every place would take more memory than the model.
+            for part, wanted in zip(
+                hidden.split(MAX_PLACES, 1), torch.from_numpy(following).split(MAX_PLACES, 1), strict=True
+            ):
+                scores = network.project(part).float().log_softmax(dim=-1)
+                values.append(scores.gather(2, wanted.to(self.device)[:, :, None])[..., 0])
+        return torch.cat(values, dim=1).cpu().numpy(), replace(state, decoder=decoder)
 
     @torch.inference_mode()
     def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:

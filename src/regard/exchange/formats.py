@@ -59,14 +59,14 @@ def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequ
 
 
 def read(folder: Path, output: Path, options: ImportOptions) -> None:
-    """Read a Hugging Face folder and write ours, with graphs if onnx and torch are installed."""
-    from regard.exchange.huggingface import import_folder
+    """Read a Hugging Face folder, a GGUF file or one of llama2.c and write ours, with graphs if onnx is installed."""
+    from regard.exchange.huggingface import import_file, import_folder
 
-    if not folder.is_dir():
-        raise UsageError(f"a model to import must be a folder: {folder} is none; check the path")
+    if not folder.exists():
+        raise UsageError(f"a model to import must be a folder or a file: {folder} is none; check the path")
     check_output(output, "regard")
-    has_onnx = find_spec("onnx") is not None and find_spec("torch") is not None
-    import_folder(folder, output, options, _onnx().export if has_onnx else None)
+    import_model = import_folder if folder.is_dir() else import_file
+    import_model(folder, output, options, _onnx().export if find_spec("onnx") else None)
 
 
 def check_format(to: str, weights: str | None) -> WeightForm:

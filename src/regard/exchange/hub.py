@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -34,11 +35,14 @@ from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights, open_to
 from regard.folder.manifest import CONFIG, read_manifest
 
 HUB, ORIGIN, _NAME = "hf:", "origin.json", r"\w[\w.-]*"
+_OPUS, _OPUS_REPOSITORY = "opus-mt:", "hf:Helsinki-NLP/opus-mt-"
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")  # may hold a program
 _MAX_EXPANSION = 50  # times the archive's size; weights hardly shrink when they are packed
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
-_MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.onnx tokenizer* vocab* merges*".split()  # of a repository
+_MODEL_FILES = (
+    "*.json *.safetensors *.model *.spm *.txt *.jinja *.onnx tokenizer* vocab* merges*".split()
+)  # of a repository
 _ADVICE = Advice("check the address, or ask its publisher", "it is another model: ask its publisher")
 ProgressOf = Callable[[str], Progress]  # from a file's name to what is told about its transfer
 
@@ -51,10 +55,18 @@ class ModelAddress(NamedTuple):
     """an archive, a folder with a list of its files and their checksums, or hf:owner/name"""
     pin: str
     """sha256 of the archive or the list, or a revision on the hub; or empty"""
+    languages: tuple[str, str] = ("", "")
+    """source and target, where the user named them"""
 
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:
-    """The address that a user names: https://…, or hf:owner/name."""
+    """The address that a user names: https://…, hf:owner/name, or opus-mt:en-de for a model of that pair."""
+    if wanted.startswith(_OPUS):
+        found = find_address(wanted.replace(_OPUS, _OPUS_REPOSITORY, 1), name=name, sha256=sha256)
+        pair = wanted.partition("@")[0].removeprefix(_OPUS).split("-")
+        if len(pair) < 2:
+            raise UsageError(f"a pair of languages is written opus-mt:en-de: got {wanted!r}; write it so")
+        return found._replace(languages=(pair[-2], pair[-1]))
     pin = sha256.lower().removeprefix("sha256:")
     if pin and not re.fullmatch(r"[0-9a-f]{64}", pin):
         raise UsageError(f"--sha256 must be 64 hexadecimal digits: got {sha256!r}; copy all of it")
@@ -70,7 +82,8 @@ def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddre
         stem = next((last.removesuffix(end) for end in _ARCHIVES if last.endswith(end)), last)
         url = wanted if wanted.endswith(_ARCHIVES) else wanted.rstrip("/") + "/"
     else:
-        raise UsageError(f"a model to get must be an address https://… or hf:owner/name: got {wanted!r}; give one")
+        known = "an address https://…, hf:owner/name, or opus-mt: and a pair such as en-de"
+        raise UsageError(f"a model to get must be {known}: got {wanted!r}; give one")
     if not re.fullmatch(_NAME, name or stem):
         raise UsageError(
             f"a model's name must be letters, digits, . _ and -: got {name or stem!r}; give another --name"
@@ -94,6 +107,9 @@ def get(
     address: ModelAddress, options: ImportOptions, progress: ProgressOf = lambda name: lambda done, total: None
 ) -> Path:
     """The new folder of a model; a foreign model is imported with these options."""
+    if any(address.languages):  # most OPUS-MT models have their weights in no other file
+        source, target = address.languages
+        options = replace(options, source_language=source, target_language=target, convert_pickle=True)
     models = user_folder()
     place, work = models / address.name, models / f".{address.name}.getting"
     files, wants_pickle = work / "files", options.convert_pickle
@@ -208,11 +224,13 @@ def _client(address: str, remedy: str) -> Iterator[Any]:
 def _download_repository(address: ModelAddress, folder: Path, wants_pickle: bool) -> dict[str, Any]:
     """Download a revision, each file with the hub's checksum."""
     repository = address.url.removeprefix(HUB)
-    patterns = [*_MODEL_FILES, CARD, SUMS, *([PICKLED] if wants_pickle else [])]
+    patterns = [*_MODEL_FILES, CARD, SUMS]
     where = f"{address.url}@{address.pin}" if address.pin else address.url
     remedy = "check the name and the connection, then run the same again to go on"
     with _client(where, remedy) as client:
         info = client.HfApi().model_info(repository, revision=address.pin or None, files_metadata=True)
+        if wants_pickle and not any(each.rfilename.endswith(".safetensors") for each in info.siblings):
+            patterns.append(PICKLED)
         client.snapshot_download(repository, revision=info.sha, local_dir=folder, allow_patterns=patterns)
     files = {each.rfilename: each for each in info.siblings if "/" not in each.rfilename}
     checksums = {name: _checked(folder / name, each) for name, each in files.items() if (folder / name).is_file()}

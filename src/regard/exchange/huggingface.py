@@ -6,16 +6,17 @@ What is read: config.json, the weights, the tokenizer (`huggingface_files`). Eac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import safetensors.numpy
 
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, ModelConfig
 from regard.errors import ModelError, UsageError
 from regard.exchange import huggingface_files
+from regard.exchange.decoders import DECODER, Decoder, manifest_of
 from regard.exchange.huggingface_files import read_json, to_json
 from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
 from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
@@ -23,10 +24,11 @@ from regard.exchange.name_table import Family, require_exportable
 from regard.files import write_file
 from regard.folder.checkpoint import CARD, WEIGHTS, read_card, read_files, read_tensors, save
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
-from regard.folder.tensors import WeightForm
+from regard.folder.tensors import Tensors, WeightForm
 
 FAMILIES: dict[str, Family] = {
-    "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT
+    "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT,
+    "llama": DECODER, "mistral": DECODER, "qwen2": DECODER, "qwen3": DECODER,
 }  # fmt: skip
 """by the model_type of config.json"""
 _MAX_TOKENS = 512  # of a sentence, where a model allows more or does not say
@@ -60,7 +62,7 @@ def import_folder(
         config = family.config_of(values, theirs)
     except KeyError as error:
         raise ModelError(f"{folder / CONFIG} must have the key {error}: it has not; get the model again") from error
-    except UsageError as error:  # it describes an impossible model
+    except (UsageError, TypeError, ValueError, ArithmeticError) as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error
     tokenizer, files = huggingface_files.read_tokenizer(folder, values)
     if family.task == "fill":
@@ -71,25 +73,59 @@ def import_folder(
     if family.task == "translate":
         beams = read_json(folder, "generation_config.json", optional=True).get("num_beams")
         decode = DecodeConfig(beam=beams) if isinstance(beams, int) and beams > 1 else DecodeConfig()
-    manifest = Manifest(
-        task=family.task,
-        source_language=options.source_language or str(described.get("source_lang") or ""),
-        target_language=options.target_language or str(described.get("target_lang") or ""),
-        model=config,
-        tokenizer=replace(tokenizer, prompt=options.prompt),
-        weights=options.weights,
-        decode=decode,
-        longest=min(config.max_positions, _MAX_TOKENS) - 2,
-    )
+    about: dict[str, Any] = {
+        "source_language": options.source_language or str(described.get("source_lang") or ""),
+        "target_language": options.target_language or str(described.get("target_lang") or ""),
+        "weights": options.weights,
+        "longest": longest_of(config),
+    }
     try:
         tensors = family.tensors_of(theirs, config)
     except (ValueError, IndexError) as error:  # shapes that do not go together
         raise ModelError(f"the tensors of {folder} must have the sizes of {CONFIG}: {error}; get it again") from error
-    name, card = folder.resolve().name, read_card(folder).rstrip()
+    tokenizer = replace(tokenizer, prompt=options.prompt)
+    if family is DECODER:
+        ids = huggingface_files.token_ids(tokenizer, files, "target")
+        template = huggingface_files.chat_template(folder, described)
+        manifest = manifest_of(Decoder(kind, config, tensors, tokenizer, files, ids, template), **about)
+    else:
+        manifest = Manifest(task=family.task, model=config, tokenizer=tokenizer, decode=decode, **about)
+    _save(folder, output, kind, manifest, tensors, files, graphs)
+    return manifest
+
+
+def import_file(path: Path, output: Path, options: ImportOptions, graphs: Callable[[Path], None] | None) -> Manifest:
+    """Read a GGUF file or a checkpoint of llama2.c, and write a model folder."""
+    from regard.exchange import gguf_file, llama2c
+
+    with path.open("rb") as file:
+        is_gguf = file.read(len(gguf_file.MAGIC)) == gguf_file.MAGIC
+    found = (gguf_file if is_gguf else llama2c).read(path)
+    about: dict[str, Any] = {"source_language": options.source_language, "target_language": options.target_language}
+    about |= {"weights": options.weights, "longest": longest_of(found.config)}
+    manifest = manifest_of(found, **about)
+    _save(path, output, found.kind, manifest, found.tensors, found.files, graphs)
+    return manifest
+
+
+def longest_of(config: ModelConfig) -> int:
+    return min(config.max_positions, _MAX_TOKENS) - 2
+
+
+def _save(
+    source: Path,
+    output: Path,
+    kind: str,
+    manifest: Manifest,
+    tensors: Tensors,
+    files: Mapping[str, bytes],
+    graphs: Callable[[Path], None] | None,
+) -> None:
+    """Write the folder; its card is theirs, and says where the model is from."""
+    name, card = source.resolve().name, read_card(source).rstrip()
     card = f"{card}\n\n---\n\n" if card else f"# {name}\n\n"
     card += f"Imported by regard from `{name}`, a `{kind}` model.\n"
     save(output, manifest, tensors, files, card, graphs=graphs)
-    return manifest
 
 
 def export_folder(folder: Path, output: Path) -> None:

@@ -1,11 +1,10 @@
 """The files of Hugging Face folders: their weights, and their tokenizers in both directions.
 
-Weights are safetensors in one or several files, or a pickle if the user asks for it. A pickle is a program: torch's
-reader with `weights_only` runs only what makes tensors, and it runs in a process of its own, without the environment
-except for what finds its packages, with a time limit, and with one safe file as its result.
+Weights are safetensors in one or several files, or the tensors of a pickle if the user asks for it.
 
     marian       source.spm, target.spm, vocab.json
     t5           tokenizer.json, or spiece.model
+    llama        tokenizer.json, or tokenizer.model
     gpt2, bart   tokenizer.json, or vocab.json and merges.txt
     bert         tokenizer.json, or vocab.txt
     pegasus      tokenizer.json
@@ -14,19 +13,15 @@ except for what finds its packages, with a time limit, and with one safe file as
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors
 
-from regard.errors import MissingExtra, ModelError, UsageError, needs_extra
+from regard.errors import ModelError, UsageError, needs_extra
+from regard.exchange.pickled_tensors import read_pickled
 from regard.folder.checkpoint import WEIGHTS, read_tokenizer_file
 from regard.folder.manifest import Manifest, TokenizerFiles
 from regard.folder.tensors import Tensors
@@ -34,18 +29,7 @@ from regard.text.tokenizer import read_sentencepiece
 
 PICKLED = "pytorch_model.bin"
 _INDEX = "model.safetensors.index.json"
-_TIME_LIMIT = 600  # seconds for the conversion of a pickle
-_ENVIRONMENT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "TMPDIR", "TEMP")  # what the conversion may see
-_CHILD = """
-import sys
-import torch
-from safetensors.torch import save_file
-weights = torch.load(sys.argv[1], map_location="cpu", weights_only=True)
-weights = weights.get("state_dict", weights)
-save_file({name: value.clone().contiguous() for name, value in weights.items()
-           if isinstance(value, torch.Tensor) and value.is_floating_point()}, sys.argv[2])
-"""
-_JSON, _SENTENCEPIECE = "tokenizer.json", "spiece.model"
+_JSON, _SENTENCEPIECE, _LLAMA = "tokenizer.json", "spiece.model", "tokenizer.model"
 _VOCABULARY, _TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 _SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # of byte pairs
 
@@ -81,7 +65,15 @@ def read_weights(folder: Path, convert_pickle: bool) -> Tensors:
         raise ModelError(f"{folder / _INDEX} must name files of its folder; get the model again")
     paths = [folder / name for name in names]
     if not paths or not all(path.is_file() for path in paths):
-        return _read_pickled(folder, convert_pickle)
+        path = folder / PICKLED
+        if not path.is_file():
+            raise ModelError(f"{folder} must have its weights in {WEIGHTS}: it has none; get the model again")
+        if not convert_pickle:
+            raise ModelError(
+                f"{folder} has its weights only in {PICKLED}, a pickle: add --convert-pickle to read the tensors in it, "
+                "or get the model as safetensors"
+            )
+        return read_pickled(path)
     return {name: tensor for path in paths for name, tensor in read_safetensors(path).items()}
 
 
@@ -105,33 +97,6 @@ def read_safetensors(path: Path) -> Tensors:
     return tensors
 
 
-def _read_pickled(folder: Path, convert: bool) -> Tensors:
-    path = folder / PICKLED
-    if not path.is_file():
-        raise ModelError(f"{folder} must have its weights in {WEIGHTS}: it has none; get the model again")
-    if not convert:
-        raise ModelError(
-            f"{folder} has its weights only in {PICKLED}, a pickle, which can hold a program: add "
-            "--convert-pickle if you trust whoever made it, or get the model as safetensors"
-        )
-    if find_spec("torch") is None:
-        raise MissingExtra("torch", "torch", "converting a pickled weight file")
-    with tempfile.TemporaryDirectory() as scratch:
-        safe = Path(scratch) / WEIGHTS
-        seen = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-        command = [sys.executable, "-I", "-c", _CHILD, str(path.resolve()), str(safe)]
-        try:
-            child = subprocess.run(command, env=seen, cwd=scratch, capture_output=True, timeout=_TIME_LIMIT)
-        except subprocess.TimeoutExpired:
-            reason = f"more than {_TIME_LIMIT} seconds"
-        else:
-            said = child.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
-            reason = said[-1] if child.returncode or not safe.is_file() else ""
-        if reason:
-            raise ModelError(f"{path} must be a pickle of weights alone: it was refused ({reason[:200]}); get another")
-        return read_safetensors(safe)
-
-
 def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files]:
     """The tokenizer of a folder as our config.json names it, and its files."""
     kind = values["model_type"]
@@ -142,11 +107,11 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
             own["target_vocabulary"] = _TARGET_VOCABULARY
         tokenizer = TokenizerFiles(**own)
         return tokenizer, {name: read_tokenizer_file(folder / name) for name in sorted(tokenizer.names)}
-    if kind == "t5" and not (folder / _JSON).is_file():
-        proto = read_tokenizer_file(folder / _SENTENCEPIECE)
-        ids = to_json(_sentencepiece_ids(proto, str(folder / _SENTENCEPIECE)))
-        tokenizer = TokenizerFiles(**own, source=_SENTENCEPIECE, target=_SENTENCEPIECE)
-        return tokenizer, {_SENTENCEPIECE: proto, _VOCABULARY: ids}
+    alone = {"t5": _SENTENCEPIECE, "llama": _LLAMA, "mistral": _LLAMA}.get(kind, "")
+    if alone and not (folder / _JSON).is_file():
+        proto = read_tokenizer_file(folder / alone)
+        ids = to_json(_sentencepiece_ids(proto, str(folder / alone)))
+        return TokenizerFiles(**own, source=alone, target=alone), {alone: proto, _VOCABULARY: ids}
     own = dict(kind="tokenizers", source=_JSON, target=_JSON)
     if kind == "bert":
         own |= dict(source_beginning=("[CLS]",), mask="[MASK]")
@@ -154,6 +119,14 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
         forced = ("<s>",) if values.get("forced_bos_token_id") is not None else ()
         own |= dict(source_beginning=("<s>",), target_beginning=forced)
     return TokenizerFiles(**own), {_JSON: _tokenizer_json(folder, kind)}
+
+
+def chat_template(folder: Path, described: Mapping[str, Any]) -> str:
+    """How a conversation is written, as tokenizer_config.json or a file of its own says; empty if nothing does."""
+    path, inside = folder / "chat_template.jinja", described.get("chat_template")
+    if path.is_file():
+        return path.read_text("utf-8", "replace")
+    return inside if isinstance(inside, str) else ""
 
 
 def _tokenizer_json(folder: Path, kind: str) -> bytes:

@@ -100,8 +100,14 @@ def require(values: Values, key: str, wanted: Any, expected: Any = None) -> None
 
 def require_exportable(where: str, config: ModelConfig, **allowed: tuple[Any, ...]) -> None:
     """Refuse to export a model with a setting that the foreign format cannot express."""
-    heads = (None, config.d_model // config.num_heads)
-    for name, values in {"d_k": heads, **allowed}.items():
+    own: dict[str, tuple[Any, ...]] = {
+        "d_k": (None, config.d_model // config.num_heads),
+        "num_key_value_heads": (None, config.num_heads),
+        "rotary_base": (10000.0,),
+        "rotary_factor": (1.0,),
+    }
+    own |= {"biases": ("all",), "query_key_norm": (False,), "window": (None,)}
+    for name, values in {**own, **allowed}.items():
         if (got := getattr(config, name)) not in values:
             expected = " or ".join(str(each) for each in values if each is not None)
             raise UsageError(f"{where} can only hold a model with {name}={expected}: got {got}; use another format")

@@ -58,8 +58,9 @@ def embed(folder: Path, output: Path) -> None:
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether a model has graphs: not recurrent, no relative positions, heads that fill d_model."""
-    return not config.is_recurrent and config.position != "relative" and config.d_attention == config.d_model
+    """Whether a model has graphs: not recurrent, no relative positions, and with an encoder the paper's heads."""
+    plain_heads = config.d_attention == config.d_model and config.num_key_heads == config.num_heads
+    return not config.is_recurrent and config.position != "relative" and (plain_heads or not config.has_encoder)
 
 
 def _reader(g: Graph) -> None:
@@ -159,8 +160,8 @@ def _encoder_attention(g: Graph, name: str, x: str, turn: blocks.Rotation | None
     # Three products: splitting one product for whole sentences would cost more than it saves.
     inputs = blocks.before(g, name, x)
     query, key, value = (linear(g, inputs, part) for part in parts(name))
-    query = blocks.split_heads(g, blocks.rotate(g, query, turn))
-    key = blocks.keys(g, g.op("Pad", blocks.rotate(g, key, turn), fill))
+    query, key = (blocks.rotate(g, each, turn, g.config.num_heads) for each in (query, key))
+    query, key = blocks.split_heads(g, query), blocks.keys(g, g.op("Pad", key, fill))
     value = blocks.split_heads(g, g.op("Pad", value, fill))
     context = blocks.attention(g, query, key, value, bias)
     context = blocks.join_heads(g, context, g.integers(0, 0, g.config.d_model))
@@ -175,11 +176,15 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -
     name, config = f"decoder.layers.{i}.self_attention", g.config
     query = linear(g, blocks.before(g, name, x), *parts(name))
     key = value = ""  # the kernel takes the three side by side as well
-    if turn is not None or blocks.width(config.head_dim) != config.head_dim:
+    if turn is not None or config.query_key_norm or blocks.width(config.head_dim) != config.head_dim:
         key, value = f"{query}_key", f"{query}_value"
-        query = g.op("Split", query, axis=-1, num_outputs=3, more=[key, value])
-        query, key = blocks.rotate(g, query, turn), blocks.rotate(g, key, turn)
-    shape: list[str | int] = ["rows", config.num_heads, "capacity", blocks.width(config.head_dim)]
+        of_query, of_key = config.d_attention, config.num_key_heads * config.head_dim
+        query = g.op("Split", query, g.integers(of_query, of_key, of_key), axis=-1, more=[key, value])
+        query = blocks.head_norm(g, f"{name}.query_norm", query, config.num_heads)
+        key = blocks.head_norm(g, f"{name}.key_norm", key, config.num_key_heads)
+        query = blocks.rotate(g, query, turn, config.num_heads)
+        key = blocks.rotate(g, key, turn, config.num_key_heads)
+    shape: list[str | int] = ["rows", config.num_key_heads, "capacity", blocks.width(config.head_dim)]
     past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
     for each in past:
         g.input(each, TensorProto.FLOAT, shape)

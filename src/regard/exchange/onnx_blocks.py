@@ -5,11 +5,14 @@ The vectors of a batch are [rows, length, d_model] throughout.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto
 
+from regard.config.model import BASE
+from regard.errors import needs_extra
 from regard.exchange.onnx_graph import Graph, filled, linear
-from regard.model.position import BASE
 
 Rotation = tuple[str, str]  # the names of cosine and sine
 
@@ -54,16 +57,27 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
 def rotation(g: Graph, positions: str) -> Rotation | None:
     if g.config.position != "rotary":
         return None
-    angle = _angles(g, positions, g.config.head_dim)
+    with needs_extra("torch", "writing the graph of rotary positions"):
+        from regard.model.position import rotary_frequencies
+    number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
+    angle = g.op("Mul", number, g.constant(rotary_frequencies(g.config).numpy()))
     return g.op("Cos", angle), g.op("Sin", angle)
 
 
-def rotate(g: Graph, x: str, by: Rotation | None) -> str:
+def rotate(g: Graph, x: str, by: Rotation | None, num_heads: int) -> str:
     """Turn neighbouring features of each head."""
     if by is None:
         return x
     inputs = [x, g.integers(0), *by]  # the angles are those of the positions at hand
-    return g.op("RotaryEmbedding", *inputs, interleaved=1, num_heads=g.config.num_heads)
+    return g.op("RotaryEmbedding", *inputs, interleaved=1, num_heads=num_heads)
+
+
+def head_norm(g: Graph, name: str, x: str, num_heads: int) -> str:
+    """Of queries or keys, each head by itself, where the model has it."""
+    if not g.config.query_key_norm:
+        return x
+    heads = g.op("Reshape", x, g.integers(0, 0, num_heads, g.config.head_dim))
+    return g.op("Reshape", norm(g, name, heads), g.integers(0, 0, -1))
 
 
 def attention(g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = "") -> str:
@@ -98,14 +112,17 @@ def cached_attention(g: Graph, query: str, key: str, value: str, past: tuple[str
     `past` and `new` name the same memory, before and after.
     """
     config = g.config
-    inputs = [*(_widen_heads(g, each) for each in (query, key, value)), *past, "last", "total"]
-    heads = dict(num_heads=config.num_heads, kv_num_heads=config.num_heads, scale=config.head_dim**-0.5)
-    context = g.op("GroupQueryAttention", *inputs, more=new, **heads)
+    counts = config.num_heads, config.num_key_heads, config.num_key_heads
+    widened = (_widen_heads(g, each, count) for each, count in zip((query, key, value), counts, strict=True))
+    about: dict[str, Any] = dict(num_heads=counts[0], kv_num_heads=counts[1], scale=config.head_dim**-0.5)
+    if config.window is not None:
+        about["local_window_size"] = config.window
+    context = g.op("GroupQueryAttention", *widened, *past, "last", "total", more=new, **about)
     if width(config.head_dim) == config.head_dim:
         return context
     wide = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))
     narrow = g.op("Slice", wide, g.integers(0), g.integers(config.head_dim), g.integers(3))
-    return g.op("Reshape", narrow, g.integers(0, 0, config.d_model))
+    return g.op("Reshape", narrow, g.integers(0, 0, config.d_attention))
 
 
 def width(head_dim: int) -> int:
@@ -113,19 +130,19 @@ def width(head_dim: int) -> int:
     return -(-head_dim // 8) * 8
 
 
-def _widen_heads(g: Graph, x: str) -> str:
+def _widen_heads(g: Graph, x: str, num_heads: int) -> str:
     """Add zeros to each head up to the kernel's width; they change no product."""
     config = g.config
     missing = width(config.head_dim) - config.head_dim
     if not missing:
         return x
-    heads = g.op("Reshape", x, g.integers(0, 0, config.num_heads, config.head_dim))
+    heads = g.op("Reshape", x, g.integers(0, 0, num_heads, config.head_dim))
     heads = g.op("Pad", heads, g.integers(0, 0, 0, 0, 0, 0, 0, missing))
     return g.op("Reshape", heads, g.integers(0, 0, -1))
 
 
 def norm(g: Graph, name: str, x: str) -> str:
-    """Over the features of [rows, length, features]."""
+    """Over the last axis, the features."""
     weight, epsilon = g.floats(f"{name}.weight"), g.config.norm_epsilon
     if g.config.norm == "batch":
         return _folded(g, name, x)

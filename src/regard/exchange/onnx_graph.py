@@ -132,7 +132,8 @@ def linear(g: Graph, x: str, *names: str, positive: bool = False) -> str:
 
     positive: no number of x is below zero.
     """
-    bias = _joined(g, [g.floats(f"{name}.bias") for name in names], axis=0)
+    has_bias = f"{names[0]}.bias" in g.tensors
+    bias = _joined(g, [g.floats(f"{name}.bias") for name in names], axis=0) if has_bias else ""
     return _product(g, x, [f"{name}.weight" for name in names], bias, positive=positive)
 
 

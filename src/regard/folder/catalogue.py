@@ -19,12 +19,9 @@ from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.folder.checkpoint import WEIGHTS
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import expected_tensors
-from regard.text.language import language_of_all, rank
+from regard.text.language import guess, known_language, language_of_all
 
 BUNDLED = Path(__file__).parents[1] / "assets"
-# Minimum probability of a language, and minimum characters, to refuse a text that no model translates.
-_SURE, _ENOUGH = 0.7, 25
-
 DEFAULT_LANGUAGES = ("fr", "en")  # direction of the default translation model
 
 
@@ -104,21 +101,24 @@ def shown(folder: Path) -> str:
     return folder.name if folder.resolve().parent == BUNDLED.resolve() else str(folder)
 
 
+def installed_language(code: str | None) -> str | None:
+    """A language as the installed models name it: en_US is en, unless a model says more."""
+    known = [each for info in _models_for("translate") for each in info.languages]
+    return code and (known_language(code, known) or code)
+
+
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that a model translates (into the target, if given)."""
+    target = installed_language(target)
     directions = [info.languages for info in _models_for("translate")]
     known = [source for source, writes in directions if target in (None, "", writes)]
-    scores = dict(rank(" ".join(texts)))
-    best = max(scores, key=lambda language: scores[language], default="")
-    if best in known:
-        return best
-    if not known or scores.get(best, 0) > _SURE and sum(map(len, texts)) >= _ENOUGH:
-        find_by_languages(best or None, target)  # says which there are
-    chosen = max(known, key=lambda language: scores.get(language, 0))
-    if any(map(str.isalpha, "".join(texts))):
-        told = f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}"
-        warnings.warn(told, RegardWarning, stacklevel=2)
-    return chosen
+    found = guess(" ".join(texts), known)
+    if found.language not in known:
+        find_by_languages(found.language or None, target)  # says which there are
+    if not found.is_sure:
+        told = f"the language of the text is not sure: it is read as {found.language}"
+        warnings.warn(f"{told}; say so with --from {found.language}", RegardWarning, stacklevel=2)
+    return found.language
 
 
 def direction_of(texts: Sequence[str]) -> tuple[str, str]:
@@ -156,7 +156,7 @@ def find_model(
     manifest = read_manifest(folder)
     for side, wanted in (("source", source_language), ("target", target_language)):
         got = getattr(manifest, f"{side}_language")
-        if wanted and got and wanted != got:
+        if wanted and got and not known_language(wanted, [got]):
             raise UsageError(f"the {side} language of {folder.name} is {got}: got {wanted}; name another model")
     return folder
 
@@ -165,10 +165,10 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates between these languages; None is any language."""
     if not source and not target:
         source, target = DEFAULT_LANGUAGES
-    source, target = (code and code.lower() for code in (source, target))
+    source, target = map(installed_language, (source, target))
     models = _models_for("translate")
     for info in models:
-        reads, writes = (code.lower() for code in info.languages)
+        reads, writes = info.languages
         if source in (None, "", reads) and target in (None, "", writes):
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"

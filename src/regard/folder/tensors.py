@@ -28,8 +28,10 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     d_model, d_ff = config.d_model, config.d_ff
     shapes: dict[str, tuple[int, ...]] = {}
 
-    def linear(name: str, outputs: int, inputs: int) -> None:
-        shapes.update({f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)})
+    def linear(name: str, outputs: int, inputs: int, kind: str = "all") -> None:
+        shapes[f"{name}.weight"] = (outputs, inputs)
+        if config.biases in ("all", kind):
+            shapes[f"{name}.bias"] = (outputs,)
 
     def norm(name: str) -> None:
         shapes[f"{name}.weight"] = (d_model,)
@@ -51,7 +53,10 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
             for attention in (f"{layer}.{kind}" for kind in attentions):
                 norm(f"{attention}.norm")
                 for part in ("query", "key", "value"):
-                    linear(f"{attention}.{part}", config.d_attention, d_model)
+                    heads = config.num_heads if part == "query" else config.num_key_heads
+                    linear(f"{attention}.{part}", heads * config.head_dim, d_model, "query-key-value")
+                for part in ("query", "key") if config.query_key_norm else ():
+                    shapes[f"{attention}.{part}_norm.weight"] = (config.head_dim,)
                 linear(f"{attention}.output", d_model, config.d_attention)
             norm(f"{layer}.feed_forward.norm")
             linear(f"{layer}.feed_forward.hidden", d_ff, d_model)

@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from typing import Literal
 
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, Emission, StepRecord, search
 from regard.errors import UsageError
+from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
 from regard.generate.safety import names_help, reply_to_danger
 from regard.generate.stream import Step, TextChunk, replay, settled, stream_text, tops_of
@@ -75,8 +77,10 @@ class Conversation:
 
     def say(self, text: str) -> str:
         """The reply to a turn; both are remembered."""
-        if not text.strip():
-            raise UsageError("a turn must say something: got nothing but spaces; write a word")
+        return "".join(self.saying(text)).strip()
+
+    def _chosen(self, text: str) -> str:
+        """The best of several candidates."""
         turns = [*self.turns, text]
         judge = Judge(turns)
         for prompt, decode in search_plan(self._translator, self._decode, self._options, turns, judge):
@@ -85,8 +89,30 @@ class Conversation:
         return judge.chosen.text
 
     def saying(self, text: str) -> Iterator[str]:
-        """The reply word by word."""
-        return iter(re.findall(r"\S+\s*", self.say(text)))
+        """The reply word by word, from a model with a chat template as it is written."""
+        if not text.strip():
+            raise UsageError("a turn must say something: got nothing but spaces; write a word")
+        if self._options.chat_template == "lines":
+            yield from re.findall(r"\S+\s*", self._chosen(text))
+            return
+        reply, turns = "", [*self.turns, text]
+        for chunk in written_reply(self._translator, turns, self._decode, self._options):
+            reply += chunk.text
+            yield chunk.text
+        self.turns = [*turns, reply.strip()]
+
+
+def written_reply(
+    translator: Translator, turns: Sequence[str], decode: DecodeConfig, options: GenerateConfig
+) -> Iterator[TextChunk]:
+    """The reply of a model with a chat template, as it is written; words of danger are answered with where to find help."""
+    if danger := reply_to_danger(turns[-1]):
+        return iter([TextChunk(danger, (), "stop")])
+    prompt = chat_prompt(translator, turns, options)
+    limit = min(len(prompt.prefix) + (decode.max_length or prompt.num_default), max_output(translator))
+    method: Literal["greedy", "sample"] = "sample" if decode.method == "sample" else "greedy"
+    decode = replace(decode, method=method, n_best=1, max_length=limit)
+    return continue_text(translator.engine, translator, prompt, decode, options, number=len(turns) // 2)
 
 
 class Judge:

@@ -7,10 +7,12 @@ typed text the mark is white space, so nobody can fake a turn with it.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from regard.config import GenerateConfig
 from regard.errors import UsageError
 from regard.text.normalise import known_signs
 from regard.text.sentences import without_emoji
@@ -18,6 +20,7 @@ from regard.translate.pipeline import Translator
 
 REPLY_TOKENS = 128
 STORY_TOKENS = 192
+CHAT_TOKENS = 512  # of a chat model with a template
 """default length of an output, in tokens"""
 MARK = "\u2028"
 _MARKED = re.compile(f" ?{MARK} ?")
@@ -43,16 +46,63 @@ class Prompt:
         return len(self.source) + len(self.prefix)
 
 
-def chat_prompt(translator: Translator, turns: Sequence[str]) -> Prompt:
+def chat_prompt(translator: Translator, turns: Sequence[str], options: GenerateConfig | None = None) -> Prompt:
     """The last turns that fit; the first of them loses its beginning where it is too long."""
-    turns = recent(turns)
+    options = options or translator.manifest.generate
+    if options.chat_template != "lines":
+        return _templated(translator, turns, options)
     if not translator.config.has_encoder:
-        text = "\n".join([*turns, ""])
+        text = "\n".join([*recent(turns), ""])
         return replace(text_prompt(translator, text, REPLY_TOKENS), stops=("\n",))
-    text = "\n".join(translator.normaliser(without_emoji(turn)) for turn in turns)
+    text = "\n".join(translator.normaliser(without_emoji(turn)) for turn in recent(turns))
     ids = translator.source.encode(to_one_line(text) if _marks_lines(translator) else text)
     room = translator.longest - 1
     return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)
+
+
+def _templated(translator: Translator, turns: Sequence[str], options: GenerateConfig) -> Prompt:
+    """A conversation as the model learnt to read it: marks, which no typed text can be, around what each side said."""
+    own, room = translator.target, max_output(translator) - CHAT_TOKENS
+
+    def written(first: int) -> list[int]:
+        ids: list[int] = []
+        for part in _PARTS[options.chat_template](options.system, turns[first:]):
+            mark = own.id_of(part) if part in _MARKS else None
+            ids += own.encode(part) if mark is None else [mark]
+        return ids
+
+    # The oldest pairs of turns go, where not all have room.
+    found = next((ids for first in range(0, len(turns), 2) if len(ids := written(first)) <= room), None)
+    return Prompt([], (found or written(len(turns) - 1))[-max(room, 1) :], CHAT_TOKENS)
+
+
+def _roles(system: str, turns: Sequence[str]) -> list[tuple[str, str]]:
+    told = [("system", system)] if system else []
+    return told + list(zip(itertools.cycle(("user", "assistant")), turns, strict=False))
+
+
+def _chatml(system: str, turns: Sequence[str]) -> Iterator[str]:
+    for role, text in _roles(system, turns):
+        yield from ("<|im_start|>", f"{role}\n{text}", "<|im_end|>", "\n")
+    yield from ("<|im_start|>", "assistant\n")
+
+
+def _llama3(system: str, turns: Sequence[str]) -> Iterator[str]:
+    for role, text in [*_roles(system, turns), ("assistant", "")]:
+        yield from ("<|start_header_id|>", role, "<|end_header_id|>", f"\n\n{text.strip()}")
+        if text:
+            yield "<|eot_id|>"
+
+
+def _llama2(system: str, turns: Sequence[str]) -> Iterator[str]:
+    told = f"<<SYS>>\n{system}\n<</SYS>>\n\n" if system else ""
+    for number, text in enumerate(turns):
+        asks = f"[INST] {told if number == 0 else ''}{text.strip()} [/INST]"
+        yield from (f" {text.strip()} ", "</s>", "<s>") if number % 2 else (asks,)
+
+
+_PARTS = {"chatml": _chatml, "llama2": _llama2, "llama3": _llama3}
+_MARKS = {"<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<s>", "</s>"}
 
 
 def text_prompt(translator: Translator, text: str, num_default: int = STORY_TOKENS) -> Prompt:
@@ -67,7 +117,7 @@ def text_prompt(translator: Translator, text: str, num_default: int = STORY_TOKE
 def max_output(translator: Translator) -> int:
     """Tokens that an output can have, its prefix included and its end not."""
     config = translator.config
-    return (config.max_positions if config.position == "learned" else 1 << 16) - 1
+    return (config.max_positions if config.position in ("learned", "rotary") else 1 << 16) - 1
 
 
 def text_of(translator: Translator, ids: Sequence[int]) -> str:

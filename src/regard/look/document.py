@@ -15,6 +15,7 @@ import numpy as np
 from regard.config import ModelConfig, Position, to_dict
 from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
+from regard.model.position import rotary_frequencies
 from regard.model.position_criteria import judge
 
 VERSION = 2
@@ -61,11 +62,14 @@ def describe(run: Run) -> Document:
             "number": run.model,
             "name": subject.name,
             "architecture": config.architecture,
-            "config": to_dict(config) | ({"num_heads": 1} if config.is_recurrent else {}),
+            "config": to_dict(config) | _of_heads(config),
             "num_parameters": sum(each.numel() for each in subject.network.parameters()),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
+            "task": subject.manifest.task,
+            "mask": subject.manifest.tokenizer.mask,
         },
+        "search": to_dict(run.decode) if config.has_decoder else None,
         "stages": sentences[run.sentence] if sentences else None,
         "sentences": [each["given"] for each in sentences],
         "sentence": run.sentence,
@@ -95,6 +99,14 @@ def describe(run: Run) -> Document:
         "changes": changes,
         "compare": None,
     }
+
+
+def _of_heads(config: ModelConfig) -> Document:
+    """What follows from the settings: heads, how many share a key, and the angle by which a word turns each rotary pair."""
+    if config.is_recurrent:
+        return {"num_heads": 1}
+    turns = rotary_frequencies(config).tolist() if config.position == "rotary" else []
+    return {"queries_per_key": config.num_heads // config.num_key_heads, "rotary_frequencies": turns}
 
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
@@ -199,6 +211,11 @@ def places(is_recurrent: bool = False) -> dict[str, Document]:
         path = _ROOT / f"{file}.py"
         found[box] = _place(path, path.read_text(encoding="utf-8"), wanted)
     return found
+
+
+def source_file(name: str) -> str:
+    """The text of a file that `places` names."""
+    return (_ROOT / name.removeprefix("src/regard/")).read_text(encoding="utf-8")
 
 
 def _place(path: Path, text: str, wanted: str) -> Document:

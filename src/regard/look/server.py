@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import numpy as np
 
 from regard.errors import RegardError, UsageError
-from regard.look.document import Document, describe, document, places
+from regard.look.document import Document, describe, document, places, source_file
+from regard.look.effects import head_effects, nearest
 from regard.look.session import Run, Session
 from regard.look.single_file import binary
 from regard.translate.trace import trace_pair
@@ -156,12 +157,14 @@ def get(session: Session, path: str, query: Query) -> Answer:
         return _json(neighbours(run, _number(query, "token"), query.get("side", "target")))
     if question == "pca":
         return _json(pca(run))
+    if question == "effects":
+        return _json(head_effects(run, name))
     raise NotFound(f"there is nothing under {path!r}")
 
 
 def post(session: Session, path: str, body: bytes) -> Answer:
     """A change that the page asks for, as JSON: the run with it."""
-    if path not in ("api/whatif", "api/text"):
+    if path not in ("api/whatif", "api/text", "api/nearest"):
         raise NotFound(f"there is nothing under {path!r}")
     try:
         asked = json.loads(body)
@@ -173,6 +176,8 @@ def post(session: Session, path: str, body: bytes) -> Answer:
         if not isinstance(text, str) or not isinstance(model, int):
             raise UsageError('a text must be {"text": "...", "model": 0}: got something else')
         return _json(describe(session.text(text, model)))
+    if path == "api/nearest" and isinstance(asked.get("passages"), str) and isinstance(asked["run"], int):
+        return _json(nearest(session.run(asked["run"]), asked["passages"].splitlines()))
     if not isinstance(asked.get("edits"), list) or not isinstance(asked["run"], int):
         raise UsageError('a change must be {"run": 0, "edits": [...]}: got something else')
     run = session.whatif(asked["edits"], asked["run"])
@@ -197,8 +202,7 @@ def code(run: Run, box: str) -> bytes:
     if place is None:
         raise NotFound(f"no box is called {box!r}")
     name: str = place["file"]
-    source = resources.files("regard") / name.removeprefix("src/regard/")
-    lines = html.escape(source.read_text(encoding="utf-8")).split("\n")
+    lines = html.escape(source_file(name)).split("\n")
     lines[place["line"] - 1] = f'<mark id="here">{lines[place["line"] - 1]}</mark>'
     text = "\n".join(lines)
     return f"<!doctype html><title>{name}</title><h1>{name}</h1><pre>{text}</pre>".encode()

@@ -6,6 +6,7 @@ A run takes the pipeline of `translate`: its text is the one that `translate` gi
 from __future__ import annotations
 
 import functools
+import secrets
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.folder.catalogue import available
@@ -50,6 +51,7 @@ class Run:
     found: Found
     trace: Trace
     plan: Plan
+    decode: DecodeConfig  # how its output was searched
     model: int = 0  # 0, or 1 for the second model
     sentence: int = 0  # which sentence of the text
     original: Run | None = None  # the run that this one changes
@@ -106,6 +108,9 @@ class Session:
         sentence: int = 0,
         options: TranslateOptions = _DEFAULT,
     ) -> None:
+        if decode.method == "sample" and decode.seed is None:
+            # The page names the seed, and a change is compared under the same one.
+            decode = replace(decode, seed=secrets.randbelow(1_000_000))
         self.decode, self.options = decode, options
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
@@ -159,7 +164,9 @@ class Session:
 
     def _decode_of(self, subject: Subject) -> DecodeConfig:
         """How outputs are searched: a model that was chosen on the page has its own settings."""
-        return self.decode if any(subject is each for each in self._own) else subject.manifest.decode
+        if any(subject is each for each in self._own):
+            return self.decode
+        return replace(subject.manifest.decode, seed=self.decode.seed or 0)
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` as it was at first, with these changes, in the order they were made."""
@@ -209,22 +216,23 @@ class Session:
             edited = UncachedEngine if plan.sees_future else TorchEngine
             engine = edited(subject.network, edits_at=plan.edits_at)
         translator = Translator(engine, manifest, subject.source, subject.target)
+        decode = from_dict(DecodeConfig, {**to_dict(self._decode_of(subject)), **plan.settings}, "search")
         stages: dict[str, Any] = {}
         num_given = 0
         if translates:
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
-            followed = follow(translator, text, self._decode_of(subject), options, sentence)
+            followed = follow(translator, text, decode, options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
             stages["target"] = stages["text.restored"]
         else:
-            source, num_given, found = self._continue(translator, text, plan, self._decode_of(subject))
+            source, num_given, found = self._continue(translator, text, plan, decode)
         plan.check_lengths(len(source))
         written = found.hypotheses[0].tokens if found.hypotheses else []
         trace = trace_pair(subject.network, source, written, plan.edits_at(0))
         record_run(trace, translator, text, found.history)
         trace.metadata |= {"changes": [dict(change) for change in plan.changes], **stages}
-        return Run(number, subject, text, source, num_given, found, trace, plan, model, sentence, original)
+        return Run(number, subject, text, source, num_given, found, trace, plan, decode, model, sentence, original)
 
     def _continue(
         self, translator: Translator, text: str, plan: Plan, decode: DecodeConfig

@@ -17,7 +17,7 @@ from regard.errors import UsageError
 from regard.files import write_file
 from regard.folder.tensors import SCALE, is_table, quantize
 from regard.look import page_engine
-from regard.look.document import Document, describe, document
+from regard.look.document import Document, describe, document, source_file
 from regard.look.figures import FORMATS, figure_bytes
 from regard.look.server import Server, neighbours, pca
 from regard.look.session import PARAMETER, Run, Session
@@ -132,6 +132,9 @@ def single_file(session: Session, *, weights: bool = True) -> str:
     subjects = [run.subject for run in session.unchanged]
     contents = page_engine.contents(session) if weights and all(map(page_engine.runs, subjects)) else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
+    data["sources"] = {
+        each["file"]: source_file(each["file"]) for run in session.unchanged for each in describe(run)["code"].values()
+    }
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
         values = {name: encoded(run.trace[name]) for name in described["tensors"]}

@@ -1,7 +1,7 @@
 """What if? Each change a reader can ask for, as edits of the real pass and of the real search.
 
 A change is what the page sends: a kind, and what it needs. Most kinds edit values at their trace names;
-replace-word changes the text, and force-next what the output begins with. The search runs under the same
+replace-word changes the text, force-next what the output begins with, and search how the output is searched. The search runs under the same
 edits as the pass that is shown, so the translation follows.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
 from typing import Any
@@ -28,13 +28,14 @@ Function = Callable[[Tensor], Tensor]
 ValueEdit = Callable[[int], dict[str, Function]]
 """the functions by trace name, for a pass whose first target word stands at the given position"""
 
-KINDS = {
+KINDS: dict[str, dict[str, type]] = {
     "head-off": {"attention": str, "head": int},
     "no-positions": {},
     "no-mask": {},
     "replace-word": {"index": int, "text": str},
     "force-next": {"step": int, "text": str},
     "edit-row": {"attention": str, "head": int, "row": int, "weights": list},
+    "search": {"settings": dict},
 }
 """for each kind of change, what it needs"""
 
@@ -47,6 +48,7 @@ class Plan:
     text: str | None = None  # what is read instead
     prefix: tuple[int, ...] = ()  # what the output begins with
     edits: tuple[ValueEdit, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the search, in place of the session's
 
     @property
     def sees_future(self) -> bool:
@@ -95,6 +97,7 @@ def plan_of(
     text = given
     prefix: tuple[int, ...] = ()
     edits: list[ValueEdit] = []
+    settings: dict[str, Any] = {}
     for change in changes:
         _check_fields(change)
     kinds = [change["kind"] for change in changes]
@@ -108,13 +111,16 @@ def plan_of(
             # A later one begins with what this one led to.
             if "force-next" not in kinds[place + 1 :]:
                 prefix = _forced(change, subject, output_before(place))
+        elif kind == "search":
+            _require(subject.config.has_decoder, "search needs a model that writes: this one has no decoder")
+            settings |= change["settings"]
         elif kind == "no-positions":
             edits.append(_no_positions(subject.config))
         elif kind == "no-mask":
             edits.append(_no_mask(subject.config))
         else:
             edits.append(_head_edit(change, subject.config, "no-mask" in kinds))
-    return Plan(tuple(changes), text if text != given else None, prefix, tuple(edits))
+    return Plan(tuple(changes), text if text != given else None, prefix, tuple(edits), settings)
 
 
 def _check_fields(change: Any) -> None:
@@ -137,7 +143,8 @@ def attentions(config: ModelConfig) -> list[str]:
     if config.has_encoder:
         paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
     kinds = ["self_attention", *(["cross_attention"] if config.has_encoder else [])]
-    return paths + [f"decoder.layers.{i}.{kind}" for i in range(config.num_decoder_layers) for kind in kinds]
+    num_decoders = config.num_decoder_layers if config.has_decoder else 0
+    return paths + [f"decoder.layers.{i}.{kind}" for i in range(num_decoders) for kind in kinds]
 
 
 def _no_positions(config: ModelConfig) -> ValueEdit:
@@ -146,22 +153,28 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
 
     def functions(first: int) -> dict[str, Function]:
         if config.position != "rotary":
-            return {"source.position": torch.zeros_like, "target.position": torch.zeros_like}
+            names = "source.position", "target.position", "encoder.position_bias", "decoder.position_bias"
+            return dict.fromkeys(names, torch.zeros_like)
         turned: dict[str, Function] = {}
         for path in attentions(config):
             if path.endswith("self_attention"):
                 begins = 0 if path.startswith("encoder") else first
-                turned[f"{path}.query"] = partial(_turn_back, first=begins)
-                turned[f"{path}.key"] = partial(_turn_back, first=0)
+                turned[f"{path}.query"] = partial(_turn_back, config, begins)
+                turned[f"{path}.key"] = partial(_turn_keys_back, config, begins)
         return turned
 
     return functions
 
 
-def _turn_back(vectors: Tensor, first: int) -> Tensor:
+def _turn_back(config: ModelConfig, first: int, vectors: Tensor) -> Tensor:
     positions = torch.arange(first, first + vectors.shape[2])[None]
-    by = rotation(positions, vectors.shape[3])
+    by = rotation(positions, config)
     return rotate(vectors, Rotation(by.cos, -by.sin))
+
+
+def _turn_keys_back(config: ModelConfig, newest: int, vectors: Tensor) -> Tensor:
+    """Of a whole pass, which begins at 0, or of a step: the keys up to its one word, of which a window keeps the last."""
+    return _turn_back(config, max(newest + 1 - vectors.shape[2], 0), vectors)
 
 
 def _no_mask(config: ModelConfig) -> ValueEdit:
@@ -185,13 +198,19 @@ def _no_mask(config: ModelConfig) -> ValueEdit:
     return functions
 
 
-def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
-    """One head is off: its context is zero; or one word of it attends as the reader says."""
-    known, attention, head = attentions(config), change["attention"], change["head"]
+def check_attention(config: ModelConfig, attention: str) -> None:
+    """The path must be that of one of the model's attentions."""
+    known = attentions(config)
     _require(bool(known), "this model looks at nothing: it has one fixed vector; change words instead")
     if attention not in known:
         wanted = f"attention must be one of {known[0]} ... {known[-1]}"
         raise UsageError(f"{wanted}: got {attention!r}{suggest(attention, known)}")
+
+
+def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
+    """One head is off: its context is zero; or one word of it attends as the reader says."""
+    attention, head = change["attention"], change["head"]
+    check_attention(config, attention)
     num_heads = 1 if config.is_recurrent else config.num_heads
     _require(0 <= head < num_heads, f"head must be from 0 to {num_heads - 1}: got {head}")
     if change["kind"] == "head-off":

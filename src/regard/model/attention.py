@@ -7,9 +7,13 @@ Vaswani et al. 2017, sections 3.2.1 to 3.2.3. The decoder gives the queries of t
 encoder its keys and values. A key that may not be seen gets the score minus infinity before the softmax,
 so that its weight is exactly zero.
 
+Llama and Qwen have fewer heads of keys and values than of queries: neighbouring heads share one (grouped-query
+attention, Ainslie et al. 2023; multi-query with a single one, Shazeer 2019), so that the cache is smaller. Qwen 3
+normalises the queries and keys of each head before their product.
+
 `written_out` is the formula as drawn; `regard.model.kernels.attention` computes the same faster.
 
-Differs from the paper: the four projections carry a bias, as in the authors' own code.
+Differs from the paper: the four projections carry a bias, as in the authors' own code (`biases`).
 """
 
 from __future__ import annotations
@@ -25,20 +29,23 @@ from regard.config import ModelConfig
 from regard.model.kernels.attention import fastest, packed, takes_packed
 from regard.model.layout import Visibility
 from regard.model.linear import Linear, linear
-from regard.model.norm import AddAndNorm
+from regard.model.norm import AddAndNorm, make_head_norm
 from regard.model.position import Rotation, rotate
 from regard.trace import Trace, keep
 
 
 def written_out(
     query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch heads key_len head_dim"],
-    value: Float[Tensor, "batch heads key_len head_dim"],
+    key: Float[Tensor, "batch key_heads key_len head_dim"],
+    value: Float[Tensor, "batch key_heads key_len head_dim"],
     visibility: Visibility | None,
     trace: Trace | None = None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """Equation 1, step by step. Without a visibility every key may be seen."""
-    scores = keep(trace, "scores", query @ key.transpose(-2, -1))
+    shape = query.shape[:3]
+    # The queries that share a head of keys are so many rows of one product.
+    groups = query.reshape(len(key), key.shape[1], -1, query.shape[3])
+    scores = keep(trace, "scores", (groups @ key.transpose(-2, -1)).reshape(*shape, -1))
     scaled = keep(trace, "scaled", scores * query.shape[-1] ** -0.5)
     masked = scaled
     if visibility is not None:
@@ -46,13 +53,14 @@ def written_out(
         masked = masked.masked_fill(~visibility.may_attend(), float("-inf"))
     masked = keep(trace, "masked", masked)
     weights = keep(trace, "weights", masked.softmax(dim=-1))
-    return keep(trace, "context", weights @ value)
+    mixed = weights.reshape(*groups.shape[:3], -1) @ value
+    return keep(trace, "context", mixed.reshape(query.shape))
 
 
 def attention(
     query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch heads key_len head_dim"],
-    value: Float[Tensor, "batch heads key_len head_dim"],
+    key: Float[Tensor, "batch key_heads key_len head_dim"],
+    value: Float[Tensor, "batch key_heads key_len head_dim"],
     visibility: Visibility | None = None,
     trace: Trace | None = None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
@@ -77,8 +85,8 @@ class KeyValueCache(Protocol):
 class KeyValue(NamedTuple):
     """Keys and values as plain tensors: a cache that is copied when it grows."""
 
-    key: Float[Tensor, "batch heads key_len head_dim"]
-    value: Float[Tensor, "batch heads key_len head_dim"]
+    key: Float[Tensor, "batch key_heads key_len head_dim"]
+    value: Float[Tensor, "batch key_heads key_len head_dim"]
 
     def append(self, new: KeyValue) -> KeyValue:
         return KeyValue(torch.cat([self.key, new.key], dim=2), torch.cat([self.value, new.value], dim=2))
@@ -89,6 +97,11 @@ class KeyValue(NamedTuple):
         key, value = keep(trace, "key", self.key), keep(trace, "value", self.value)
         return attention(query, key, value, visibility, trace)
 
+    def latest(self, count: int) -> KeyValue:
+        """Those of the last words, as many as this."""
+        first = max(self.key.shape[2] - count, 0)
+        return KeyValue(self.key[:, :, first:], self.value[:, :, first:])
+
     def select(self, rows: Tensor) -> KeyValue:
         return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
 
@@ -98,11 +111,13 @@ class MultiHeadAttention(AddAndNorm):
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
-        self.num_heads = config.num_heads
-        self.query = Linear(config.d_model, config.d_attention)
-        self.key = Linear(config.d_model, config.d_attention)
-        self.value = Linear(config.d_model, config.d_attention)
-        self.output = Linear(config.d_attention, config.d_model)
+        self.head_dim = config.head_dim
+        has_bias, d_key = config.biases != "none", config.num_key_heads * config.head_dim
+        self.query = Linear(config.d_model, config.d_attention, has_bias)
+        self.key = Linear(config.d_model, d_key, has_bias)
+        self.value = Linear(config.d_model, d_key, has_bias)
+        self.output = Linear(config.d_attention, config.d_model, config.biases == "all")
+        self.query_norm, self.key_norm = make_head_norm(config), make_head_norm(config)
         self.joined: nn.Linear | None = None
 
     def forward(
@@ -118,13 +133,16 @@ class MultiHeadAttention(AddAndNorm):
         inputs = self.norm_input(x, trace)
         # Queries, keys and values side by side.
         projected = self.joined(inputs) if self.joined else fused_linear(inputs, [self.query, self.key, self.value])
-        query, key, value = map(self.split_heads, projected.chunk(3, dim=-1))
+        widths = [linear.out_features for linear in (self.query, self.key, self.value)]
+        query, key, value = map(self.split_heads, projected.split(widths, dim=-1))
+        if self.query_norm is not None and self.key_norm is not None:
+            query, key = self.query_norm(query), self.key_norm(key)
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         query = keep(trace, "query", query)
         new = KeyValue(key, value)
         present: KeyValueCache = new if past is None else past.append(new)
-        is_plain = trace is None and rotation is None and past is None
+        is_plain = trace is None and rotation is None and past is None and self.query_norm is None
         heads = self._attend_packed(projected, visibility) if is_plain else None
         if heads is None:
             heads = present.attend(query, visibility, trace)
@@ -145,7 +163,7 @@ class MultiHeadAttention(AddAndNorm):
 
     def split_heads(self, x: Float[Tensor, "batch length d_attention"]) -> Float[Tensor, "batch heads length head_dim"]:
         """Q W_i, K W_i or V W_i of every head i, from the product with all heads' weights."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
 
     def concatenate(
         self, heads: Float[Tensor, "batch heads length head_dim"], trace: Trace | None
@@ -157,11 +175,11 @@ class MultiHeadAttention(AddAndNorm):
     def join(self) -> None:
         """Store the weights of query, key and value side by side, once they no longer change."""
         maps = [self.query, self.key, self.value]
-        joined = nn.Linear(maps[0].in_features, 3 * maps[0].out_features).to(maps[0].weight)
+        width = sum(linear.out_features for linear in maps)
+        self.joined = nn.Linear(maps[0].in_features, width, maps[0].bias is not None).to(maps[0].weight)
         with torch.no_grad():
-            joined.weight.copy_(torch.cat([linear.weight for linear in maps]))
-            joined.bias.copy_(torch.cat([linear.bias for linear in maps]))
-        self.joined = joined
+            for name, parameter in self.joined.named_parameters():
+                parameter.copy_(torch.cat([getattr(linear, name) for linear in maps]))
 
     def _attend_packed(
         self, projected: Float[Tensor, "batch length features"], visibility: Visibility | None
@@ -169,7 +187,9 @@ class MultiHeadAttention(AddAndNorm):
         """Equation 1 without taking queries, keys and values apart, where a kernel can; else None."""
         if visibility is None or not takes_packed(projected, visibility):
             return None
-        side_by_side = projected.flatten(0, 1).unflatten(-1, (3, self.num_heads, -1))
+        if self.key.out_features != self.query.out_features:
+            return None
+        side_by_side = projected.flatten(0, 1).unflatten(-1, (3, -1, self.head_dim))
         return packed([side_by_side], visibility).transpose(0, 1)[None]
 
 
@@ -180,5 +200,5 @@ def fused_linear(
     if x.shape[1] == 1:
         # For a single word, laying the weights side by side would cost as much as the product.
         return torch.cat([each(x) for each in maps], dim=-1)
-    weight, bias = (torch.cat([getattr(each, name) for each in maps]) for name in ("weight", "bias"))
-    return linear(x, weight, bias)
+    bias = torch.cat([each.bias for each in maps]) if maps[0].bias is not None else None
+    return linear(x, torch.cat([each.weight for each in maps]), bias)

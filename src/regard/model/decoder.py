@@ -54,9 +54,12 @@ class DecoderState:
         """The position of each row's newest token."""
         return torch.full_like(tokens, self.position)
 
-    def advanced(self, past: tuple[KeyValueCache, ...]) -> DecoderState:
-        """The state after one more token, given all keys and values so far."""
-        return replace(self, past=cast(tuple[KeyValue, ...], past), position=self.position + 1)
+    def advanced(self, past: tuple[KeyValueCache, ...], window: int | None, count: int = 1) -> DecoderState:
+        """The state after more tokens, given all keys and values so far; a window keeps what the next token sees."""
+        kept = cast(tuple[KeyValue, ...], past)
+        if window is not None:
+            kept = tuple(layer.latest(window - 1) for layer in kept)
+        return replace(self, past=kept, position=self.position + count)
 
     def cross_visibility(self, num_rows: int) -> Visibility | None:
         """Each new word sees its own source sentence, not the padding behind it."""

@@ -56,8 +56,7 @@ class Stack(nn.Module):
             RelativePositionBias(config, looks_ahead=looks_ahead) if config.position == "relative" else None
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
-        self.rotated = config.head_dim if config.position == "rotary" else 0
-        """Features of a head that rotary positions turn."""
+        self.config = config
 
     def _place(
         self, positions: Int[Tensor, "batch length"], visibility: Visibility | None, trace: Trace | None
@@ -67,7 +66,7 @@ class Stack(nn.Module):
             assert visibility is not None
             bias = self.position_bias(positions, visibility.key.positions())
             visibility = replace(visibility, bias=keep(trace, "position_bias", bias))
-        return visibility, rotation(positions, self.rotated) if self.rotated else None
+        return visibility, rotation(positions, self.config) if self.config.position == "rotary" else None
 
     def _normalised(
         self, x: Float[Tensor, "batch length d_model"], trace: Trace | None

@@ -4,7 +4,9 @@
 
 Vaswani et al. 2017, section 3.3: the same two linear maps at every position. GELU (Hendrycks and Gimpel
 2016; GPT-2 has its approximation by tanh) or SiLU may replace the ReLU. The gated kinds multiply the
-activated vector by a second projection (Shazeer 2020).
+activated vector by a second projection (Shazeer 2020); with SiLU that is SwiGLU, of Llama and Qwen:
+
+    FFN(x) = (SiLU(x W_1) * x V) W_2
 
 Differs from the paper: nowhere in the default.
 """
@@ -37,10 +39,10 @@ class FeedForward(AddAndNorm):
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
         self.activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
-        self.hidden = Linear(config.d_model, config.d_ff)
-        gated = config.feed_forward.startswith("gated-")
-        self.gate = Linear(config.d_model, config.d_ff) if gated else None
-        self.output = Linear(config.d_ff, config.d_model)
+        has_bias = config.biases == "all"
+        self.hidden = Linear(config.d_model, config.d_ff, has_bias)
+        self.gate = Linear(config.d_model, config.d_ff, has_bias) if config.is_gated else None
+        self.output = Linear(config.d_ff, config.d_model, has_bias)
 
     def forward(
         self, x: Float[Tensor, "batch length d_model"], *, trace: Trace | None = None

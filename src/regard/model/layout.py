@@ -72,6 +72,16 @@ class Visibility:
     """Hide the future: a word sees itself and the words before it."""
     bias: Float[Tensor, "batch heads query_len key_len"] | None = None
     """Added to the score of each pair: relative positions."""
+    window: int | None = None
+    """Hide also what lies farther back: of these words before it, itself included, a word sees all."""
+    earlier: int = 0
+    """Number of keys that stand before the first query's own."""
+
+    @property
+    def is_plainly_causal(self) -> bool:
+        """Whether a padded row's words see exactly themselves and all words before."""
+        is_whole = self.window is None or self.window >= self.key.length
+        return self.causal and is_whole and not (self.query.is_packed or self.earlier) and self.bias is None
 
     def may_attend(self) -> Bool[Tensor, "batch 1 query_len key_len"]:
         """True where the query (row) may see the key (column)."""
@@ -81,8 +91,13 @@ class Visibility:
             visible = (self.key.positions() < self.key.lengths[:, None])[:, None, :]
             visible = visible.expand(-1, self.query.length, -1)
         if self.causal:
-            past = self.key.positions()[:, None, :] <= self.query.positions()[:, :, None]
-            visible = visible & past
+            back = self.query.positions()[:, :, None] + self.earlier - self.key.positions()[:, None, :]
+            visible = visible & (back >= 0)
+            if self.window is not None:
+                visible = visible & (back < self.window)
+                if not self.query.is_packed:
+                    # A word of the padding sees itself, or it would see nothing, and its vector would be no number.
+                    visible = visible | (back == 0)
         return visible[:, None]
 
     def mask(self) -> Bool[Tensor, "batch 1 query_len key_len"] | Float[Tensor, "batch heads query_len key_len"]:
@@ -97,7 +112,8 @@ class Visibility:
         sequence = self.query.sequence_of()[0]
         first = self.key.boundaries[sequence]
         if self.causal:
-            return first, torch.arange(1, self.query.length + 1, device=first.device).to(first)
+            last = torch.arange(1, self.query.length + 1, device=first.device).to(first)
+            return first if self.window is None else torch.maximum(first, last - self.window), last
         return first, self.key.boundaries[sequence + 1]
 
     def query_ranges(self) -> tuple[Int[Tensor, " key_len"], Int[Tensor, " key_len"]]:
@@ -106,5 +122,6 @@ class Visibility:
         sequence = self.key.sequence_of()[0]
         last = self.query.boundaries[sequence + 1]
         if self.causal:
-            return torch.arange(self.key.length, device=last.device).to(last), last
+            own = torch.arange(self.key.length, device=last.device).to(last)
+            return own, last if self.window is None else torch.minimum(last, own + self.window)
         return self.query.boundaries[sequence], last

@@ -2,8 +2,11 @@
 
     y = x W^T + b
 
-Computes what torch's `nn.Linear` does. On a CPU the gradient of `b`, a sum over all words, is a product with
+Vaswani et al. 2017, equation 2. Computes what torch's `nn.Linear` does. On a CPU the gradient of `b`, a sum over all words, is a product with
 ones, which is twice as fast as torch's sum.
+
+Differs from the paper: nowhere in the default. Llama leaves out every b, Qwen 2 keeps those of queries, keys and values
+(`biases`).
 """
 
 from __future__ import annotations
@@ -37,18 +40,18 @@ class Product(torch.autograd.Function):
 
 
 def linear(
-    x: Float[Tensor, "*words inputs"], weight: Float[Tensor, "outputs inputs"], bias: Float[Tensor, " outputs"]
+    x: Float[Tensor, "*words inputs"], weight: Float[Tensor, "outputs inputs"], bias: Float[Tensor, " outputs"] | None
 ) -> Float[Tensor, "*words outputs"]:
     """x W^T + b, with the faster gradient where it applies."""
     trains = torch.is_grad_enabled() and weight.requires_grad
     is_special = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
-    if not trains or x.device.type != "cpu" or is_special:
+    if bias is None or not trains or x.device.type != "cpu" or is_special:
         return F.linear(x, weight, bias)
     return Product.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
 
 
 class Linear(nn.Linear):
-    """torch's `nn.Linear`, always with a bias."""
+    """torch's `nn.Linear`."""
 
     def forward(self, x: Float[Tensor, "*words inputs"]) -> Float[Tensor, "*words outputs"]:
         return linear(x, self.weight, self.bias)

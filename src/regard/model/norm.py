@@ -32,6 +32,11 @@ def make_norm(config: ModelConfig) -> nn.Module:
     return kinds[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
+def make_head_norm(config: ModelConfig) -> nn.Module | None:
+    """Qwen 3's norm of the queries or keys of one head, if the model has it."""
+    return nn.RMSNorm(config.head_dim, eps=config.norm_epsilon) if config.query_key_norm else None
+
+
 class AddAndNorm(nn.Module):
     """Base of every sub-layer (attention, feed-forward): dropout, residual sum and norm around it."""
 

@@ -13,7 +13,9 @@ Beside it stand:
     scaled      the position divided by the sentence's length: a rejected idea, its steps vary
 
 Differs from the paper: nowhere in the default. While a sentence is being written its length is not known,
-so on the decoder's side the scaled kind divides by `max_positions`. T5 does not divide the scores by
+so on the decoder's side the scaled kind divides by `max_positions`. Rotary positions may have another base than 10000, and
+smaller angles for texts longer than those of its first training: all of them (Chen et al. 2023), or only those of
+pairs that turn seldom in such a text (Llama 3). T5 does not divide the scores by
 sqrt(d_k); its import multiplies the query's weights by it, so that equation 1 stays as it is drawn.
 """
 
@@ -27,8 +29,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.config.model import BASE
 
-BASE = 10000.0
+LOW, HIGH = 1, 4
+"""turns in the texts of the first training: Llama 3 slows down pairs below the first, and keeps those above the second"""
 
 
 class Rotation(NamedTuple):
@@ -50,8 +54,20 @@ def sinusoidal(positions: Int[Tensor, "batch length"], d_model: int) -> Float[Te
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
 
 
-def rotation(positions: Int[Tensor, "batch length"], head_dim: int) -> Rotation:
-    angle = angles(positions, head_dim)[:, None]
+def rotary_frequencies(config: ModelConfig, device: torch.device | None = None) -> Float[Tensor, " half"]:
+    """The angle by which one word turns each pair of a head's features: base^(-2i / head_dim), or less.
+
+    It is divided by the factor for pairs that turn at most once in `rotary_length` words, not for those that turn four
+    times or more, and partly in between (Llama 3).
+    """
+    pairs = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float32)
+    plain = config.rotary_base ** (-pairs / config.head_dim)
+    kept = ((plain * config.rotary_length / math.tau - LOW) / (HIGH - LOW)).clamp(0, 1)
+    return plain * (kept + (1 - kept) / config.rotary_factor)
+
+
+def rotation(positions: Int[Tensor, "batch length"], config: ModelConfig) -> Rotation:
+    angle = (positions[..., None].float() * rotary_frequencies(config, positions.device))[:, None]
     return Rotation(angle.cos(), angle.sin())
 
 

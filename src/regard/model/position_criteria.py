@@ -64,7 +64,7 @@ def position_vectors(
     if kind == "none":
         return torch.zeros(length, 1)
     if kind == "rotary":
-        turn = rotation(positions, config.head_dim)
+        turn = rotation(positions, config)
         return torch.cat([turn.cos, turn.sin], dim=-1)[0, 0]
     if kind == "relative":
         bias.weight.copy_(torch.arange(len(bias.weight))[:, None].expand_as(bias.weight))

@@ -30,12 +30,14 @@ if torch.version.cuda is not None:
 class TargetCache:
     """The keys and values of the words written so far, in one layer."""
 
-    key: Float[Tensor, "rows heads max_len head_dim"]
-    value: Float[Tensor, "rows heads max_len head_dim"]
+    key: Float[Tensor, "rows key_heads max_len head_dim"]
+    value: Float[Tensor, "rows key_heads max_len head_dim"]
     positions: Int[Tensor, " rows"]
     """Number of words each row has read: where the next key goes."""
     owners: Int[Tensor, "rows max_len"] | None
     """The row in which each earlier word was written; None where every row continues itself."""
+    window: int | None = None
+    """Words that a word sees, itself included; all where it is None."""
     new: KeyValue | None = None
 
     def append(self, new: KeyValue) -> TargetCache:
@@ -48,7 +50,8 @@ class TargetCache:
         assert self.new is not None and trace is None
         bias = None if visibility is None else visibility.bias
         if query.is_cuda and fits(query) and bias is None:
-            return step_attention(query, self.key, self.value, self.positions, owners=self.owners, new=self.new)
+            past = self.key, self.value, self.positions
+            return step_attention(query, *past, owners=self.owners, new=self.new, window=self.window)
         num_rows, _, max_len, _ = self.key.shape
         rows = torch.arange(num_rows, device=query.device)
         self.key[rows, :, self.positions] = self.new.key[:, :, 0]
@@ -61,6 +64,11 @@ class TargetCache:
             # Indices on both sides of the heads bring [rows, max_len] to the front.
             key, value = (tensor[owners, :, places].transpose(1, 2) for tensor in (self.key, self.value))
         one = Layout.padded(torch.ones_like(self.positions), 1)
+        if self.window is not None:
+            # Places before the window count as padding: their score is minus infinity.
+            far = torch.arange(max_len, device=query.device) <= (self.positions - self.window)[:, None]
+            hidden = torch.zeros(far.shape, device=query.device).masked_fill(far, float("-inf"))
+            bias = hidden[:, None, None]
         seen = Visibility(one, Layout.padded(self.positions + 1, max_len), bias=bias)
         return written_out(query, key, value, seen)
 
@@ -69,8 +77,8 @@ class TargetCache:
 class SourceCache:
     """The keys and values of all sources of a queue, in one layer."""
 
-    key: Float[Tensor, "sentences heads source_len head_dim"]
-    value: Float[Tensor, "sentences heads source_len head_dim"]
+    key: Float[Tensor, "sentences key_heads source_len head_dim"]
+    value: Float[Tensor, "sentences key_heads source_len head_dim"]
     lengths: Int[Tensor, " sentences"]
     sentence: Int[Tensor, " slots"]
     """The sentence each slot reads; a slot is the neighbouring rows of one beam."""
@@ -113,5 +121,5 @@ class StaticState:
         """None: a source cache masks by its own lengths."""
         return None
 
-    def advanced(self, past: tuple[KeyValueCache, ...]) -> StaticState:
+    def advanced(self, past: tuple[KeyValueCache, ...], window: int | None) -> StaticState:
         return self

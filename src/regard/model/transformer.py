@@ -61,7 +61,7 @@ class Transformer(Network):
         self._mark_words(target, self.target, self.decoder)
         positions = layout.positions()
         x = self.target(target, positions, layout.longest, trace=at(trace, "target"))
-        visibility = Visibility(layout, layout, causal=True)
+        visibility = Visibility(layout, layout, causal=True, window=self.config.window)
         hidden, _ = self.decoder(x, positions, visibility, memory, cross_visibility, trace=at(trace, "decoder"))
         return hidden
 
@@ -86,7 +86,7 @@ class Transformer(Network):
         x = self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target"))
         seen = self._step_visibility(positions, state.longest), state.memory, state.cross_visibility(len(tokens))
         hidden, past = self.decoder(x, positions, *seen, past=state.past, trace=at(trace, "decoder"))
-        return hidden[:, 0], state.advanced(past)
+        return hidden[:, 0], state.advanced(past, self.config.window)
 
     def _step_visibility(self, positions: Int[Tensor, "batch 1"], key_len: int) -> Visibility | None:
         """None: the newest word sees all words before it. Only the bias of relative positions needs their places."""
@@ -139,6 +139,22 @@ class DecoderOnly(Transformer):
     def start(self) -> DecoderState:
         """The state before the first word."""
         return DecoderState(0, None)
+
+    def read_on(
+        self, tokens: Int[Tensor, "batch length"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch length d_model"], DecoderState]:
+        """The last hidden vectors after each of several more tokens, in one pass, and the state that has read them."""
+        num_rows, length = tokens.shape
+        positions = state.position + torch.arange(length, device=tokens.device).expand(num_rows, -1)
+        earlier = 0 if state.past is None else state.past[0].key.shape[2]
+        new, whole = (
+            Layout.padded(torch.full((num_rows,), size, device=tokens.device), size)
+            for size in (length, earlier + length)
+        )
+        seen = Visibility(new, whole, causal=True, window=self.config.window, earlier=earlier)
+        x = self.target(tokens, positions, state.position + length)
+        hidden, past = self.decoder(x, positions, seen, past=state.past)
+        return hidden, state.advanced(past, self.config.window, length)
 
 
 class EncoderOnly(Transformer):

@@ -4,11 +4,13 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from regard.config import DecodeConfig
 from regard.documents import translate_document
@@ -16,11 +18,13 @@ from regard.generate.chat import Judge, ReplyCandidate, reply_candidates, search
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
-from regard.serve.models import ServedModel
+from regard.search.encoder import TextEncoder
+from regard.serve.models import ServedModel, Translators
+from regard.serve.request import BadField
 from regard.serve.worker import ModelJob, TextStream
 from regard.translate.pipeline import Translator
 from regard.translate.search import TranslateOptions
-from regard.translate.translation import Translation, join
+from regard.translate.translation import Translation, by_way_of, join
 
 _LONG = 2000
 """characters above which a text is split in another thread, so that other requests do not wait"""
@@ -53,6 +57,16 @@ class ReplyTask:
     def run(self, translator: Translator, items: Sequence[tuple[Prompt, int]]) -> list[list[ReplyCandidate]]:
         prompts, numbers = zip(*items, strict=True)
         return reply_candidates(translator, prompts, self.decode, numbers, self.num_top)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedTask:
+    """Items are texts, results are their vectors."""
+
+    encoder: TextEncoder
+
+    def run(self, translator: Translator, items: Sequence[str]) -> list[np.ndarray]:
+        return list(self.encoder.vectors(items))
 
 
 class TextsJob:
@@ -94,11 +108,28 @@ class TextsJob:
 
 
 async def translate(
-    served: ServedModel, texts: Sequence[str], num_alternatives: int = 0, *, alignment: bool = False
+    translators: Translators, texts: Sequence[str], num_alternatives: int = 0, *, alignment: bool = False
 ) -> list[Translation]:
     """Translate texts; cancelling this cancels the work."""
-    job = await _prepare(served, texts, n_best=num_alternatives + 1, alignment=alignment)
-    return job.join([each async for each in _results(job.submit())])
+    served, *rest = translators
+    job = await _prepare(served, texts, n_best=1 if rest else num_alternatives + 1, alignment=alignment)
+    found = job.join([each async for each in _results(job.submit())])
+    if not rest:
+        return found
+    between = [sentence.candidates[0].text for each in found for sentence in each.sentences]
+    further = iter(await translate(tuple(rest), between, num_alternatives, alignment=alignment))
+    return [by_way_of(each, [next(further) for _ in each.sentences]) for each in found]
+
+
+async def embed(served: ServedModel, encoder: TextEncoder, texts: Sequence[str]) -> tuple[list[np.ndarray], int]:
+    """A vector of length 1 for each text, and the number of their tokens."""
+    lengths = await asyncio.to_thread(lambda: [encoder.count(text) for text in texts])
+    if max(lengths) > encoder.longest:
+        message = f"a text must have at most {encoder.longest} tokens: got {max(lengths)}; embed it in parts"
+        raise BadField("input", message, code="context_length_exceeded")
+    job = ModelJob(EmbedTask(encoder), texts, lengths)
+    served.worker.submit(job)
+    return [each async for each in _results(job)], sum(lengths)
 
 
 async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]) -> Chunks:
@@ -133,27 +164,26 @@ async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
 
 
 async def translate_file(
-    served: ServedModel, data: bytes, suffix: str, languages: tuple[str, str], encoding: str | None = None
+    translators: Translators, data: bytes, suffix: str, languages: tuple[str, str], encoding: str | None = None
 ) -> bytes:
-    """A translated document. Its thread hands texts to the model's; cancelling this stops both."""
-    is_cancelled = threading.Event()
-    running: list[ModelJob] = []
+    """A translated document. Its thread has its texts translated by this one; cancelling this stops both."""
+    loop, is_cancelled = asyncio.get_running_loop(), threading.Event()
+    running: list[Future[list[Translation]]] = []
 
     def translate_texts(texts: list[str]) -> list[Translation]:
-        job = TextsJob(served, texts, alignment=True)
-        running[:] = [job.submit()]
+        running[:] = [asyncio.run_coroutine_threadsafe(translate(translators, texts, alignment=True), loop)]
         if is_cancelled.is_set():
             running[0].cancel()
-        return job.join([future.result() for future in running[0].futures])
+        return running[0].result()
 
     about: dict[str, Any] = {"languages": languages, "encoding": encoding, "is_cancelled": is_cancelled.is_set}
     work = partial(translate_document, data, suffix, translate_texts, **about)
     try:
-        return (await asyncio.get_running_loop().run_in_executor(document_threads, work)).data
+        return (await loop.run_in_executor(document_threads, work)).data
     finally:
         is_cancelled.set()
-        for job in running:
-            job.cancel()
+        for each in running:
+            each.cancel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from regard.serve import settings as limits
 from regard.serve.answers import translate
 from regard.serve.guard import RequestGuard
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.models import Models, ServedModel, language_name
+from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
@@ -78,6 +78,7 @@ class App:
             ("GET", "/v1/models/{name}", openai.model),
             ("POST", "/v1/chat/completions", openai.chat),
             ("POST", "/v1/completions", openai.completions),
+            ("POST", "/v1/embeddings", openai.embeddings),
             ("GET", "/health", self._health),
             ("GET", "/metrics", self._show_metrics),
             ("GET", "/spec", self._spec),
@@ -96,7 +97,7 @@ class App:
         await self._router(scope, receive, send)
 
     def _route_of(self, path: str) -> tuple[str, bool]:
-        """A path's route and whether it needs a key."""
+        """A path's route and whether its use is limited, by keys and by a rate."""
         scope = {"type": "http", "path": path, "method": "GET", "root_path": ""}
         route = next((each.path for each in self.routes if each.matches(scope)[0] != Match.NONE), "none")
         return route, route != "/health" and route not in PAGE
@@ -136,9 +137,8 @@ class App:
 
     async def _page_state(self, request: Request) -> Response:
         tasks = {name: each.manifest.task for name, each in self.models.all.items()}
-        pairs = self.models.pairs.items()
         state = {
-            "pairs": [{"source": ends[0], "target": ends[1], "model": served.name} for ends, served in pairs],
+            "pairs": [{"source": source, "target": target} for source, target in self.models.pairs],
             "languages": {code: language_name(code) for code in self.models.languages},
             "chat": [name for name, task in tasks.items() if task == "chat"],
             "write": [name for name, task in tasks.items() if task == "write"],
@@ -154,14 +154,14 @@ class App:
         text = text_of(fields, "text")
         check_length([text], "text", self._settings.characters)
         alternatives = integer(fields, "alternatives", 0, 0, limits.MAX_ALTERNATIVES)
-        source, target = text_of(fields, "source"), text_of(fields, "target")
-        found = self.models.detect(text) if source == "auto" else None
+        source, target = self.models.direction(fields)
+        found = self.models.detect(text, target) if source == AUTO else None
         code = source if found is None else found.language
         answer = Translation(text, text, [text], [])
-        if served := self.models.translator(code, target):
-            [answer] = await translate(served, [text], alternatives, alignment=True)
+        if translators := self.models.translators(code, target):
+            [answer] = await translate(translators, [text], alternatives, alignment=True)
         sentences = [_page_sentence(each, answer) for each in answer.sentences]
-        about = {"source": code, "probability": found and found.probability}
+        about = {"source": code, "probability": found and found.probability, "sure": not found or found.is_sure}
         return json_response({**about, "text": answer.text, "sentences": sentences})
 
     async def _open_look(self, request: Request) -> Response:
@@ -170,10 +170,10 @@ class App:
         text = text_of(fields, "text").strip()
         check_length([text], "text", self._settings.characters)
         if "model" in fields:
-            served: ServedModel | None = self.models.find(text_of(fields, "model"))
+            translators: Translators = (self.models.find(text_of(fields, "model")),)
         else:
-            served = self.models.translator(text_of(fields, "source"), text_of(fields, "target"))
-        if served is None:
+            translators = self.models.translators(*self.models.direction(fields))
+        if not translators:
             raise BadField("target", "the target must be another language than the source")
         if find_spec("torch") is None:
             raise RequestError(501, f"looking into a model needs torch: {how_to_install('torch')}")
@@ -181,10 +181,9 @@ class App:
 
         async with self._one_at_a_time:
             # The page sends one sentence.
+            first = translators[0]
             options = TranslateOptions(split=False)
-            look = await asyncio.to_thread(
-                lambda: look_at(served.folder, text, engine=served.reopen(), options=options)
-            )
+            look = await asyncio.to_thread(lambda: look_at(first.folder, text, engine=first.reopen(), options=options))
         name = secrets.token_urlsafe(16)
         self._looks[name] = look
         while len(self._looks) > _MAX_LOOKS:

@@ -38,6 +38,8 @@ _PREFLIGHT = {
 }
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _FILE_ROUTE = "/translate_file"
+_OPEN_ROUTES = ("/languages", "/frontend/settings")
+"""what LibreTranslate's clients ask without their key"""
 _CLIENT_LEFT = 499
 """status in the log when the client did not wait for its answer"""
 _MAX_CLIENTS = 10_000
@@ -119,7 +121,7 @@ class RequestGuard:
         route_of: Callable[[str], tuple[str, bool]],
         has_pass: Callable[[str, Headers], bool],
     ) -> None:
-        """route_of: a path's route and whether it needs a key; has_pass: whether a page may be seen without one."""
+        """route_of: a path's route and whether its use is limited; has_pass: whether a page may be seen without a key."""
         self._app, self._settings, self._metrics, self._log = app, settings, metrics, log
         self._route_of, self._has_pass = route_of, has_pass
         self._keys, self._rate = [_digest(key) for key in settings.keys], RateLimit(settings.rate)
@@ -129,13 +131,13 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        route, needs_key = self._route_of(scope["path"])
+        route, is_limited = self._route_of(scope["path"])
         method = scope["method"] if scope["method"] in _METHODS else "other"
         answer = _Answer(scope, send, self._settings.origins)
         began = time.monotonic()
         self._num_open += 1
         try:
-            await self._answer(scope, receive, answer, needs_key, is_file=route == _FILE_ROUTE)
+            await self._answer(scope, receive, answer, route, is_limited)
         except RequestError as error:
             await answer.fail(error)
         except HTTPException as error:
@@ -153,19 +155,20 @@ class RequestGuard:
             about = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
             self._log.event("request", id=answer.id, **about)
 
-    async def _answer(self, scope: Scope, receive: Receive, answer: _Answer, needs_key: bool, *, is_file: bool) -> None:
-        settings, headers = self._settings, Headers(scope=scope)
-        self._check_client(scope, headers, needs_key)
+    async def _answer(self, scope: Scope, receive: Receive, answer: _Answer, route: str, is_limited: bool) -> None:
+        settings, headers, is_file = self._settings, Headers(scope=scope), route == _FILE_ROUTE
+        self._check_client(scope, headers, is_limited)
         if scope["method"] == "OPTIONS" and "origin" in headers:
             await Response(None, 204, _PREFLIGHT)(scope, receive, answer)
             return
         body = await _read(headers, receive, settings.file_bytes if is_file else settings.body_bytes)
+        needs_key = is_limited and route not in _OPEN_ROUTES
         if self._keys and needs_key and not self._has_pass(scope["path"], headers):
             await self._check_key(scope, headers, body)
         seconds = settings.file_timeout if is_file else settings.timeout
         await _run(self._app(scope, _replay(body), answer), receive, answer, seconds)
 
-    def _check_client(self, scope: Scope, headers: Headers, needs_key: bool) -> None:
+    def _check_client(self, scope: Scope, headers: Headers, is_limited: bool) -> None:
         settings, host = self._settings, headers.getlist("host")
         if len(host) != 1 or not settings.is_own_host(host[0]):
             raise RequestError(403, "this server does not go by that name: allow it with --allow-host", code="host")
@@ -176,7 +179,7 @@ class RequestGuard:
         if self._num_open > limits.MAX_OPEN_REQUESTS:
             raise RequestError(503, "too many requests at once: come back", code="busy", retry_after=1)
         address = scope["client"][0] if scope.get("client") else ""
-        if needs_key and (seconds := self._rate.wait(settings.client_of(address, headers))):
+        if is_limited and (seconds := self._rate.wait(settings.client_of(address, headers))):
             message = f"Slowdown: at most {settings.rate} requests a minute"
             raise RequestError(429, message, code="rate_limit_exceeded", retry_after=seconds)
 

@@ -1,5 +1,6 @@
 """LibreTranslate's interface, as its clients use it, errors included."""
 
+import asyncio
 import re
 import secrets
 import time
@@ -9,14 +10,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from regard.documents import SUFFIXES
-from regard.serve.answers import translate, translate_file
-from regard.serve.models import Detected, Models, ServedModel, language_name
+from regard.documents import SUFFIXES, segment_texts
+from regard.serve.answers import document_threads, translate, translate_file
+from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, Settings
 from regard.text import language
+from regard.text.language import Guess
 
-AUTO = "auto"
 _MAX_DETECTED = 5
 _MIN_PROBABILITY = 0.01
 """languages that /detect lists, and the probability below which it lists none"""
@@ -39,15 +40,15 @@ class LibreTranslate:
         kind = text_of(fields, "format", "text")
         if kind not in ("text", "html"):
             raise BadField("format", f"Invalid request: {kind} format is not supported")
-        source, target = self._languages(fields)
+        source, target = self._models.direction(fields)
         is_auto = source == AUTO
-        found = {text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in texts}
+        found = {text: self._models.detect(text, target) if is_auto else Guess(source, 1.0) for text in texts}
         codes = dict.fromkeys(each.language for each in found.values())
-        served = {code: self._models.translator(code, target) for code in codes}
+        by_code = {code: self._models.translators(code, target) for code in codes}
         answers: dict[str, tuple[str, list[str]]] = {}
-        for code, model in served.items():
+        for code, translators in by_code.items():
             some = [text for text in found if found[text].language == code]
-            answers |= zip(some, await _answers(model, some, kind, alternatives), strict=True)
+            answers |= zip(some, await _answers(translators, some, kind, alternatives), strict=True)
         shown: dict[str, list[Any]] = {"translatedText": [answers[text][0] for text in texts]}
         if is_auto:
             shown["detectedLanguage"] = [_confidence(found[text]) for text in texts]
@@ -57,7 +58,7 @@ class LibreTranslate:
 
     async def detect(self, request: Request) -> Response:
         texts, _ = self._texts(await fields_of(request))
-        ranked = [Detected(*each) for each in language.rank(" ".join(texts))[:_MAX_DETECTED]]
+        ranked = [Guess(*each) for each in language.rank(" ".join(texts))[:_MAX_DETECTED]]
         found = [_confidence(each) for each in ranked if each.probability >= _MIN_PROBABILITY]
         return json_response(found or [{"confidence": 0.0, "language": "en"}])
 
@@ -93,16 +94,21 @@ class LibreTranslate:
         suffix = f".{ending.lower()}"
         if suffix not in SUFFIXES:
             raise BadField("file", f"Invalid request: file format not supported, only {' '.join(SUFFIXES)}")
-        source, target = self._languages(fields)
+        encoding = text_of(fields, "encoding", "") or None
+        source, target = self._models.direction(fields)
+        shown: dict[str, Any] = {}
         if source == AUTO:
-            source = self._models.detect(data[:4000].decode("utf-8", "ignore")).language
-        if served := self._models.translator(source, target):
-            data = await translate_file(served, data, suffix, (source, target))
+            loop = asyncio.get_running_loop()
+            texts = await loop.run_in_executor(document_threads, segment_texts, data, suffix, encoding)
+            found = self._models.detect(" ".join(texts), target)
+            source, shown["detectedLanguage"] = found.language, _confidence(found)
+        if translators := self._models.translators(source, target):
+            data = await translate_file(translators, data, suffix, (source, target), encoding)
         key = self._files.add(f"{stem}_{target}{suffix}", data)
         is_proxied = request.client and request.client.host in self._settings.proxies
         is_secure = is_proxied and request.headers.get("x-forwarded-proto") == "https"
         base = f"{'https' if is_secure else 'http'}://{request.headers['host']}"
-        return json_response({"translatedFileUrl": f"{base}/download_file/{key}"})
+        return json_response({"translatedFileUrl": f"{base}/download_file/{key}", **shown})
 
     async def download(self, request: Request) -> Response:
         key = request.path_params["name"]
@@ -126,31 +132,24 @@ class LibreTranslate:
                 raise BadField("q", f"Invalid request: request ({count}) exceeds {what} limit ({most})")
         return texts, isinstance(given, list)
 
-    def _languages(self, fields: Fields) -> tuple[str, str]:
-        """The source, which may be auto, and the target, as our models name them."""
-        codes = []
-        for name in ("source", "target"):
-            code = text_of(fields, name).strip()
-            is_auto = name == "source" and code.lower() == AUTO
-            known = AUTO if is_auto else self._models.match(code)
-            if known is None:
-                raise BadField(name, f"{code[:20]} is not supported, only {', '.join(self._models.languages)}")
-            codes.append(known)
-        return codes[0], codes[1]
 
-
-async def _answers(served: ServedModel | None, texts: list[str], kind: str, alternatives: int) -> Answers:
-    if served is None:
+async def _answers(translators: Translators, texts: list[str], kind: str, alternatives: int) -> Answers:
+    if not translators:
         return [(text, []) for text in texts]
     if kind == "text":
-        found = await translate(served, texts, alternatives)
+        found = await translate(translators, texts, alternatives)
         return [(each.text, each.alternatives[1:]) for each in found]
-    pages = [await translate_file(served, text.encode(), ".html", served.languages, "utf-8") for text in texts]
+    languages = translators[0].languages[0], translators[-1].languages[1]
+    pages = [await translate_file(translators, text.encode(), ".html", languages, "utf-8") for text in texts]
     return [(page.decode(), []) for page in pages]
 
 
-def _confidence(found: Detected) -> dict[str, Any]:
-    return {"confidence": round(100 * found.probability, 1), "language": found.language}
+def _confidence(found: Guess) -> dict[str, Any]:
+    shown = {"confidence": round(100 * found.probability, 1), "language": found.language}
+    if found.is_sure:
+        return shown
+    told = f"the language of the text is not sure: it is read as {language_name(found.language)}"
+    return {**shown, "warning": told}
 
 
 class FileStore:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from regard.decode import StepModel
 from regard.engine import EngineKind, open_engine
@@ -14,16 +14,18 @@ from regard.errors import ModelError, RegardError, UsageError
 from regard.folder.catalogue import available, find, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
+from regard.search.encoder import TextEncoder
 from regard.serve.monitoring import Metrics
-from regard.serve.request import BadField, RequestError
-from regard.serve.worker import Worker
+from regard.serve.request import BadField, Fields, RequestError, text_of
+from regard.serve.worker import QuietTranslator, Worker
 from regard.text import language
+from regard.text.language import Guess
 from regard.translate.pipeline import Translator
 
-TASKS = ("translate", "chat", "write")
-
-_ENOUGH_LETTERS, _SURE = 40, 0.8
-"""letters and probability from which a text is believed to be in a language that no model here knows"""
+WRITING = ("translate", "chat", "write")
+"""tasks of models that answer with a text"""
+TASKS = (*WRITING, "search")
+AUTO = "auto"
 
 _LANGUAGES = (resources.files("regard.serve") / "languages.txt").read_text(encoding="utf-8")
 _NAME_OF = dict(line.split(" ", 1) for line in _LANGUAGES.splitlines())
@@ -38,11 +40,6 @@ def language_name(code: str) -> str:
     return _NAME_OF.get(code, code)
 
 
-class Detected(NamedTuple):
-    language: str
-    probability: float
-
-
 @dataclass(frozen=True)
 class ServedModel:
     name: str
@@ -51,6 +48,8 @@ class ServedModel:
     worker: Worker
     reopen: Callable[[], StepModel]
     """opens the same engine again, for another thread"""
+    encoder: TextEncoder | None = None
+    """of a model for search"""
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -62,34 +61,53 @@ class ServedModel:
         return self.manifest.source_language, self.manifest.target_language
 
 
+Translators = tuple[ServedModel, ...]
+"""the models that translate between two languages, one after the other; none where both are the same"""
+
+
 class Models:
-    def __init__(self, served: Sequence[ServedModel]) -> None:
+    def __init__(self, served: Sequence[ServedModel], pivot: str = "") -> None:
+        """pivot: a language by way of which pairs without a model of their own are translated."""
         self.all = {each.name: each for each in served}
-        self.pairs: dict[tuple[str, str], ServedModel] = {}
+        self.pairs: dict[tuple[str, str], Translators] = {}
         for each in served:
             if each.manifest.task == "translate" and all(each.languages):
-                self.pairs.setdefault(each.languages, each)
+                self.pairs.setdefault(each.languages, (each,))
         self.languages = sorted({code for pair in self.pairs for code in pair})
+        if pivot:
+            self._add_pairs(pivot)
 
-    def match(self, code: str) -> str | None:
-        """The language of a code in any spelling: FR, fr_FR and fr-CA are fr, unless there is a nearer one."""
-        wanted = code.replace("_", "-").lower()
-        by_code = {each.lower(): each for each in self.languages}
-        return by_code.get(wanted) or by_code.get(wanted.partition("-")[0])
+    def _add_pairs(self, pivot: str) -> None:
+        code = language.known_language(pivot, self.languages)
+        sources = [source for source, target in self.pairs if target == code]
+        targets = [target for source, target in self.pairs if source == code]
+        if code is None or not (sources and targets):
+            raise UsageError(
+                f"--pivot must be a language that models here translate from and into: got {pivot}; the languages are "
+                + ", ".join(self.languages)
+            )
+        for source in sources:
+            for target in targets:
+                if source != target:
+                    self.pairs.setdefault((source, target), self.pairs[source, code] + self.pairs[code, target])
 
-    def detect(self, text: str) -> Detected:
-        """The language of a text.
+    def direction(self, fields: Fields) -> tuple[str, str]:
+        """A request's source, which may be auto, and its target, as the models name them."""
+        codes = []
+        for name in ("source", "target"):
+            code = text_of(fields, name).strip()
+            is_auto = name == "source" and code.lower() == AUTO
+            known = AUTO if is_auto else language.known_language(code, self.languages)
+            if known is None:
+                raise BadField(name, f"{code[:20]} is not supported, only {', '.join(self.languages)}")
+            codes.append(known)
+        return codes[0], codes[1]
 
-        A few words tell little, so the languages of our models are preferred unless another one is sure.
-        """
-        ranked = [Detected(*each) for each in language.rank(text)]
-        known = [each for each in ranked if each.language in self.languages]
-        is_sure = sum(map(str.isalpha, text)) >= _ENOUGH_LETTERS and ranked[0].probability >= _SURE
-        if known and (known[0] == ranked[0] or not is_sure):
-            return known[0]
-        if is_sure or (ranked and not self.languages):
-            return ranked[0]
-        return Detected(min((source for source, _ in self.pairs), default="en"), 0.0)
+    def detect(self, text: str, target: str) -> Guess:
+        """The language of a text that is to be translated into the target, told as `--from auto` tells it."""
+        if not any(map(str.isalpha, text)):
+            return Guess(target, 0.0)  # it stays as it is
+        return language.guess(text, [source for source, into in self.pairs if into == target], target)
 
     def find(self, name: str) -> ServedModel:
         if name not in self.all:
@@ -98,10 +116,9 @@ class Models:
             raise RequestError(404, message, param="model", code="model_not_found")
         return self.all[name]
 
-    def translator(self, source: str, target: str) -> ServedModel | None:
-        """The model from one language into another; None where they are the same."""
+    def translators(self, source: str, target: str) -> Translators:
         if source == target:
-            return None
+            return ()
         if (source, target) not in self.pairs:
             names = f"{language_name(source[:20])} into {language_name(target[:20])}"
             raise BadField("target", f"no model here translates {names}")
@@ -120,6 +137,7 @@ def load_models(
     engine: EngineKind = "auto",
     device: str = "auto",
     threads: int | None = None,
+    pivot: str = "",
 ) -> tuple[Models, dict[str, str]]:
     """The named models, or all installed ones that can be served; of those left out the reason, by name."""
     found = [find(name) for name in names] or [info.folder for info in available()]
@@ -133,8 +151,11 @@ def load_models(
                 raise ModelError(
                     f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
                 )
-            reopen = functools.partial(open_engine, folder, engine, device=device, threads=threads)
-            translator = Translator(reopen(), manifest, *open_tokenizers(folder, manifest.tokenizer))
+            opening: dict[str, Any] = {"kind": engine, "device": device, "threads": threads}
+            reopen = functools.partial(open_engine, folder, **opening)
+            encoder = TextEncoder.open(folder, **opening) if manifest.task == "search" else None
+            opened: Any = encoder.encoder if encoder else reopen()
+            translator = QuietTranslator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
             if manifest.task == "translate":
                 # Warm the engine up before anyone waits.
                 translator.translate(["1"], manifest.decode)
@@ -144,8 +165,8 @@ def load_models(
             left_out[name] = str(error)
         else:
             worker = Worker(name, translator, queue, metrics)
-            served.append(ServedModel(name, folder, translator, worker, reopen))
+            served.append(ServedModel(name, folder, translator, worker, reopen, encoder))
     if not served:
         reasons = "; ".join(left_out.values()) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")
-    return Models(served), left_out
+    return Models(served, pivot), left_out

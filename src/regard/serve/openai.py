@@ -1,4 +1,4 @@
-"""OpenAI's interface: chat completions and completions, whole or as a stream.
+"""OpenAI's interface: chat completions and completions, whole or as a stream, and embeddings.
 
 A chat model answers the conversation; a language model continues the last message or the prompt; a translator
 translates it, sentence by sentence when it is streamed. A chat reply is chosen whole before its first token is sent.
@@ -15,11 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from regard.generate.prompts import Prompt, chat_prompt, text_prompt
+from regard.generate.safety import reply_to_danger
 from regard.generate.stream import TextChunk
-from regard.serve.answers import Chunks, TextOptions, reply, translate_in_order, write
+from regard.serve.answers import Chunks, TextOptions, embed, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
-from regard.serve.openai_fields import ResponseFormat, model_of, options_of, prompts_of, turns_of
+from regard.serve.openai_fields import ResponseFormat, model_of, options_of, texts_of, turns_of, vector_format
 from regard.serve.request import BadField, RequestError, flag, integer, json_bytes, json_response, parse_object
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
@@ -59,7 +60,7 @@ class OpenAI:
     async def completions(self, request: Request) -> Response:
         fields = parse_object(await request.body())
         model = model_of(self._models, fields)
-        prompts = prompts_of(fields, self._settings.characters)
+        prompts = texts_of({"prompt": "", **fields}, "prompt", self._settings.characters)
         echo = flag(fields, "echo")
         options = options_of(model, fields, is_chat=False)
         form = ResponseFormat(model.name, fields, is_chat=False)
@@ -68,6 +69,17 @@ class OpenAI:
             raise BadField("best_of", "best_of must be n, and there may be fewer texts")
         asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
         return await self._answer(asked, count, form)
+
+    async def embeddings(self, request: Request) -> Response:
+        fields = parse_object(await request.body())
+        model = model_of(self._models, fields, ("search",))
+        texts = texts_of(fields, "input", self._settings.characters)
+        assert model.encoder is not None
+        written = vector_format(fields, model.encoder.width)
+        vectors, num_tokens = await embed(model, model.encoder, texts)
+        listed = [{"object": "embedding", "index": i, "embedding": written(each)} for i, each in enumerate(vectors)]
+        usage = {"prompt_tokens": num_tokens, "total_tokens": num_tokens}
+        return json_response({"object": "list", "data": listed, "model": model.name, "usage": usage})
 
     async def _answer(self, asked: Sequence[TextRequest], count: int, form: ResponseFormat) -> Response:
         num_read = sum(each.prompt.num_tokens for each in asked if each.prompt)
@@ -171,6 +183,10 @@ async def _merged(texts: Sequence[Chunks]) -> AsyncGenerator[tuple[int, TextChun
             task.cancel()
 
 
+async def _said(text: str) -> Chunks:
+    yield TextChunk(text, (), "stop")
+
+
 async def _written(asked: TextRequest, number: int, usage: Counter[str], room: asyncio.Semaphore) -> Chunks:
     model, prompt = asked.model, asked.prompt
     async with room:
@@ -178,8 +194,10 @@ async def _written(asked: TextRequest, number: int, usage: Counter[str], room: a
             yield TextChunk(asked.echo)
         if prompt is None:
             written = translate_in_order(model, asked.turns[-1], usage)
-        elif model.manifest.task == "chat":
+        elif model.manifest.task == "chat" and model.manifest.generate.chat_template == "lines":
             written = reply(model, asked.turns, asked.options, number)
+        elif model.manifest.task == "chat" and (danger := reply_to_danger(asked.turns[-1])):
+            written = _said(danger)
         else:
             written = write(model, prompt, asked.options, number)
         async with aclosing(written) as parts:

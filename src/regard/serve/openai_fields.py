@@ -2,15 +2,18 @@
 
 import time
 import uuid
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from regard.config import DecodeConfig
 from regard.generate.stream import TextChunk, WrittenToken
 from regard.serve.answers import TextOptions
-from regard.serve.models import Models, ServedModel
+from regard.serve.models import WRITING, Models, ServedModel
 from regard.serve.request import BadField, Fields, check_length, flag, integer, number, valid_text
 from regard.serve.settings import MAX_MESSAGES, MAX_STOPS, MAX_TEXTS, MAX_TOKENS
 
@@ -24,13 +27,18 @@ _UNSUPPORTED |= {"response_format": {"type": "text"}, "audio": None, "prediction
 _PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
-def model_of(models: Models, fields: Fields) -> ServedModel:
+def model_of(models: Models, fields: Fields, tasks: Sequence[str] = WRITING) -> ServedModel:
     for name, harmless in _UNSUPPORTED.items():
         if fields.get(name) not in (None, harmless):
             raise BadField(name, f"{name} is not supported here: leave it out")
     if not isinstance(fields.get("model"), str):
         raise BadField("model", "model must be the name of a model")
-    return models.find(fields["model"])
+    found = models.find(fields["model"])
+    if found.manifest.task not in tasks:
+        raise BadField(
+            "model", f"the model must be one to {' or '.join(tasks)}: {found.name} is to {found.manifest.task}"
+        )
+    return found
 
 
 def turns_of(fields: Fields, most: int) -> list[str]:
@@ -67,13 +75,25 @@ def _content(content: object, where: str) -> str:
     raise BadField(where, f"{where}.content must be a text, or parts of type text")
 
 
-def prompts_of(fields: Fields, most: int) -> list[str]:
-    given = fields.get("prompt", "")
-    prompts = given if isinstance(given, list) else [given]
-    if not 1 <= len(prompts) <= MAX_TEXTS or not all(isinstance(each, str) for each in prompts):
-        raise BadField("prompt", f"prompt must be a text or 1 to {MAX_TEXTS} texts")
-    check_length(prompts, "prompt", most)
-    return [valid_text(each, "prompt") for each in prompts]
+def texts_of(fields: Fields, name: str, most: int) -> list[str]:
+    given: Any = fields.get(name)
+    texts = given if isinstance(given, list) else [given]
+    if not 1 <= len(texts) <= MAX_TEXTS or not all(isinstance(each, str) for each in texts):
+        raise BadField(name, f"{name} must be a text or 1 to {MAX_TEXTS} texts")
+    check_length(texts, name, most)
+    return [valid_text(each, name) for each in texts]
+
+
+def vector_format(fields: Fields, width: int) -> Callable[[np.ndarray], Any]:
+    """How the vectors of an answer are written; OpenAI's own client asks for base64."""
+    if fields.get("dimensions") not in (None, width):
+        raise BadField("dimensions", f"dimensions must be {width}, as the model has: leave it out")
+    form = fields.get("encoding_format") or "float"
+    if form not in ("float", "base64"):
+        raise BadField("encoding_format", "encoding_format must be float or base64")
+    if form == "float":
+        return lambda vector: vector.tolist()
+    return lambda vector: b64encode(vector.astype("<f4").tobytes()).decode()
 
 
 def options_of(model: ServedModel, fields: Fields, *, is_chat: bool) -> TextOptions:
@@ -106,9 +126,10 @@ def _decode(model: ServedModel, given: Fields) -> DecodeConfig:
     if task == "translate":
         return own
     # A beam knows its text only at the end, and a story of the most probable words repeats itself.
-    changes["method"] = "sample" if task == "write" else own.method
+    is_streamed = task == "write" or model.manifest.generate.chat_template != "lines"
+    changes["method"] = "sample" if is_streamed else own.method
     if (temperature := changes.get("temperature")) is not None:
-        most_probable = "beam" if task == "chat" else "greedy"
+        most_probable = "greedy" if is_streamed else "beam"
         changes["method"] = "sample" if temperature else most_probable
         changes["temperature"] = temperature or 1.0
     for name in _PENALTIES:

@@ -105,7 +105,7 @@ class Worker:
         self.name, self.metrics, self._max_waiting = name, metrics, queue
         self._engine = translator.engine
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
-        self._translator = _QuietTranslator(watched, translator.manifest, translator.source, translator.target)
+        self._translator = QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
         self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
         self._changed = threading.Condition()
@@ -243,8 +243,8 @@ class Worker:
                     self._streams.remove(stream)
 
 
-class _QuietTranslator(Translator):
-    """Without warnings: a server has nobody to warn, and the flags say the same."""
+class QuietTranslator(Translator):
+    """Without warnings: they would quote a text in the log, and the flags say the same."""
 
     def _warn(self, *_: object) -> None:
         pass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.errors import UsageError
 from regard.text.normalise import normalise_text
@@ -25,6 +25,8 @@ _MIN_LETTERS_RANKED = 20
 _MIN_LETTERS_SURE, _SURE_OF_FEW = 8, 0.98
 _TIMES_LIKELIER = 20
 """ratio of probabilities above which a short text is in one of two languages and not in the other"""
+_MIN_CHARACTERS_FOREIGN, _SURE_FOREIGN = 25, 0.7
+"""characters and probability from which a text is in a language that nobody asked about"""
 _MAX_SHARE_QUOTED = 0.1
 """share of a text that may be in another language, such as a name or a quotation"""
 
@@ -78,6 +80,28 @@ def rank(text: str) -> list[tuple[str, float]]:
     return _predict(letters.lower() if letters.isupper() else letters, _NUM_RANKED)
 
 
+class Guess(NamedTuple):
+    language: str
+    probability: float
+    is_sure: bool = True
+
+
+def guess(text: str, sources: Sequence[str], target: str | None = None) -> Guess:
+    """The language to read a text in that is to be translated from one of the sources.
+
+    It is the target or a foreign language where that is sure, and empty where there is no source.
+    """
+    scores = dict(rank(text))
+    best = max(scores, key=lambda code: scores[code], default="")
+    named = {main_language(code): code for code in (*([target] if target else ()), *sources)}
+    if best in named:
+        return Guess(named[best], scores[best])
+    if not sources or scores.get(best, 0) > _SURE_FOREIGN and len(text) >= _MIN_CHARACTERS_FOREIGN:
+        return Guess(best, scores.get(best, 0.0))
+    chosen = max(sources, key=lambda code: scores.get(main_language(code), 0.0))
+    return Guess(chosen, scores.get(main_language(chosen), 0.0), not any(map(str.isalpha, text)))
+
+
 def has_enough(text: str) -> bool:
     """Whether a single text has enough letters to tell its language."""
     return _num_letters(text) >= _MIN_LETTERS_RANKED
@@ -119,6 +143,16 @@ def language_of_all(texts: Sequence[str], either: tuple[str, str]) -> str:
 def main_language(code: str) -> str:
     """A language code without country or script."""
     return code.lower().split("-")[0].split("_")[0]
+
+
+def known_language(code: str, known: Iterable[str]) -> str | None:
+    """The one of the known languages that a code in any spelling names.
+
+    >>> known_language("en_US", ["en", "pt", "pt-BR"]), known_language("PT_br", ["en", "pt", "pt-BR"])
+    ('en', 'pt-BR')
+    """
+    spelt = {each.replace("_", "-").lower(): each for each in known}
+    return spelt.get(code.strip().replace("_", "-").lower()) or spelt.get(main_language(code.strip()))
 
 
 @functools.cache

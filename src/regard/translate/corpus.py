@@ -15,6 +15,7 @@ the output and the model must have the same paths on every machine.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -135,7 +136,12 @@ class Job:
         model = load(self.model, **self.opening)
 
         def translate(texts: list[str], number: int) -> list[str]:
-            return model.translate(texts, number=number, **self.options)
+            # The many objects of a block have no cycles: looking for some takes a fifth of the time.
+            gc.disable()
+            try:
+                return model.translate(texts, number=number, **self.options)
+            finally:
+                gc.enable()
 
         return translate
 

@@ -86,9 +86,12 @@ class Translator:
             ]
             results.append(join(text, each, sentences))
         for message in messages(results, sum(each.num_cut for each in parts), self.longest, where):
-            # Level 3 is the caller of Model.translate.
-            warnings.warn(message, RegardWarning, stacklevel=3)
+            self._warn(message)
         return results
+
+    def _warn(self, message: str) -> None:
+        # Level 4 is the caller of Model.translate.
+        warnings.warn(message, RegardWarning, stacklevel=4)
 
     def split(self, text: str, options: TranslateOptions = _DEFAULT) -> Parts:
         """The sentences of a text, and what stands between them untranslated."""

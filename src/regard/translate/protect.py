@@ -94,8 +94,8 @@ class MaskedSentence:
             (match.span(), each.original) for each in self.stand_ins for match in each.pattern.finditer(written)
         )
         whole = [span for span, _ in edits]
-        positions = place(self.marks, self.text, written, links, whole)
-        if positions is None:
+        positions, lost = place(self.marks, self.text, written, links, whole)
+        if lost:
             positions = [(len(written), index) for index in range(len(self.marks))]
         inserted = [((at, at), self.marks[index].code.raw) for at, index in positions]
         # Sorting is stable: tags in one position keep their order, which is well nested.

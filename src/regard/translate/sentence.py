@@ -184,7 +184,7 @@ class SentenceTranslator:
                 if not is_plain:
                     by_text: dict[str, Candidate] = {}
                     for one in candidates:
-                        by_text.setdefault(one.text, one)
+                        by_text.setdefault(" ".join(one.text.split()), one)
                     candidates = list(by_text.values())[:n_best]
                 found[place] = _Found(each, candidates)
             missing = {i: each for i, each in missing.items() if len(found[i].candidates) < n_best}

@@ -163,25 +163,33 @@ def record_run(trace: Trace, translator: Translator, text: str, history: Sequenc
     }
 
 
-@torch.inference_mode()
 def trace_pair(model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None) -> Trace:
     """The trace of one full masked pass over a source (its end included) and a target (without ends).
 
     A decoder-only model has no source, an encoder-only one no target: it is empty.
     """
-    tokens = [model.config.bos_id, *target]
-    written = (torch.tensor([tokens]), Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
-    batched = Trace(edits)
-    if isinstance(model, DecoderOnly):
-        model(*written, trace=batched)
-    else:
-        read = (torch.tensor([source]), Layout.padded(torch.tensor([len(source)]), len(source)))
-        if isinstance(model, EncoderOnly):
-            model(*read, trace=batched)
-        else:
-            model(*read, *written, trace=batched)
     trace = Trace()
-    for name, value in batched.items():
+    for name, value in trace_copies(model, source, target, edits).items():
         trace.record(name, value[0].numpy())
     trace.metadata["config"] = to_dict(model.config)
+    return trace
+
+
+@torch.inference_mode()
+def trace_copies(
+    model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None, copies: int = 1
+) -> Trace:
+    """The same with so many copies of the sentence in one batch, which edits may treat each in its own way."""
+
+    def batch(tokens: Sequence[int]) -> tuple[torch.Tensor, Layout]:
+        return torch.tensor([tokens] * copies), Layout.padded(torch.tensor([len(tokens)] * copies), len(tokens))
+
+    trace = Trace(edits)
+    written = batch([model.config.bos_id, *target])
+    if isinstance(model, DecoderOnly):
+        model(*written, trace=trace)
+    elif isinstance(model, EncoderOnly):
+        model(*batch(source), trace=trace)
+    else:
+        model(*batch(source), *written, trace=trace)
     return trace

@@ -168,6 +168,29 @@ def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
     return Translation(text, alternatives[0], alternatives, placed, parts.glue)
 
 
+def by_way_of(first: Translation, sentences: Sequence[Translation]) -> Translation:
+    """A translation whose sentences were translated further, each into one of these."""
+    further: list[Sentence] = []
+    for sentence, after in zip(first.sentences, sentences, strict=True):
+        best, flags = sentence.candidates[0], [flag for each in after.sentences for flag in each.flags]
+        through = [Candidate(text, text, [], [], 0.0, 0.0, [], best.stop) for text in after.alternatives]
+        links = _composed(best.alignment or (), after.alignment or ())
+        through[0] = dataclasses.replace(through[0], alignment=links)
+        further.append(dataclasses.replace(sentence, candidates=through, flags=[*sentence.flags, *flags], search=None))
+    return join(first.source, Parts([""] * len(further), first.between), further)
+
+
+def _composed(first: Sequence[Link], second: Sequence[Link]) -> list[Link]:
+    """Each word of the second text with its word of the first, by way of the word between."""
+    found: list[Link] = []
+    for link in second:
+        near = [each for each in first if each.target[0] < link.source[1] and link.source[0] < each.target[1]]
+        if near:
+            best = max(near, key=lambda each: each.weight)
+            found.append(Link(best.source, link.target, best.weight * link.weight))
+    return found
+
+
 def messages(
     results: Sequence[Translation], num_cut: int, longest: int, where: Callable[[int], str] | None = None
 ) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.data.lines import Line, arriving, open_bytes
-from regard.errors import DataError
+from regard.errors import DataError, UsageError
 
 
 def test_a_line_is_there_before_the_next_one_is_written() -> None:
@@ -28,7 +28,7 @@ def test_bad_bytes_come_after_all_lines_before_them() -> None:
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing.txt must be a readable file"):
+    with pytest.raises(UsageError, match="nothing.txt must be a readable file"):
         open_bytes(tmp_path / "nothing.txt")
     path = tmp_path / "bad.gz"
     path.write_bytes(b"not packed\n")

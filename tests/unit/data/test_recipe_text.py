@@ -1,12 +1,14 @@
 """The text written for training, and the scripts beside it that make training files of it."""
 
 import gzip
+import lzma
 import random
 import re
 import sys
 from pathlib import Path
 
 import dialogues
+import distil_text
 import pytest
 import search_pairs
 import written
@@ -96,3 +98,24 @@ def test_the_files_of_dialogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for line in packed_lines(tmp_path / "chat" / "small-talk.tsv.gz"):
         context, reply = line.split("\t")
         assert re.sub(r"Hi, |\.", "", reply).lower() in context.lower() and "{" not in line
+
+
+def test_text_to_distil_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpora, output = tmp_path / "corpora", tmp_path / "out"
+    (corpora / "fr-en").mkdir(parents=True)
+    (corpora / "mono").mkdir()
+    tested = "We have never seen the harbour by night."
+    (corpora / "fr-en" / "newstest9.en").write_text(f"{tested}\n")
+    held_out = read_lines(BENCHMARKS / "heldout" / "haste_en-fr.tsv")[0].split("\t")[0]
+    lines = [tested, tested.upper(), held_out, PARAGRAPH, "See https://a.org now.", "too short", ENGLISH, ENGLISH]
+    (corpora / "mono" / "en.novel.txt.xz").write_bytes(lzma.compress("\n".join(lines).encode()))
+    pairs = [f"{FRENCH}\t{ENGLISH}\tdocs-x", f"Jamais vu.\t{tested}\ttatoeba", "Il dort déjà.\tHe's asleep.\ttatoeba"]
+    (corpora / "fr-en" / "a.tsv.xz").write_bytes(lzma.compress("\n".join(pairs).encode()))
+    monkeypatch.setattr(distil_text, "written_pairs", lambda: [("Je ne l'ai pas vu hier.", "I didn't see it.")] * 2)
+    run(distil_text, monkeypatch, corpora, output)
+    found = {path.name: lzma.decompress(path.read_bytes()).decode().splitlines() for path in output.iterdir()}
+    assert sorted(found["en.other.txt.xz"]) == sorted([PARAGRAPH, ENGLISH]) and found["en.wiki.txt.xz"] == []
+    assert {line.split("\t")[1] for line in found["human.fr-en.tsv.xz"]} == {"He's asleep.", "I didn't see it."}
+    assert all("Jamais" not in line for lines in found.values() for line in lines)
+    hasty = {distil_text.in_haste("Je ne l'ai pas vu hier.", "fr", random.Random(seed)) for seed in range(30)}
+    assert {"je l'ai pas vu hier", "je ne lai pas vu hier"} & hasty and len(hasty) > 8

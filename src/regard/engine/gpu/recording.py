@@ -79,7 +79,7 @@ class Room:
         itemsize: bytes of a number of the model; limit: tokens of the longest output.
         """
         beam = config.beam if config.method == "beam" else 1
-        bytes_per_token = 2 * model.num_decoder_layers * model.d_model * itemsize
+        bytes_per_token = 2 * model.num_decoder_layers * model.num_key_heads * model.head_dim * itemsize
         source_len, max_len = at_least(source_len, 32), at_least(limit + 1, 64)
         fitting = max(_at_most(self.memory // (bytes_per_token * source_len)), 1)
         num_sentences = min(at_least(count), self.sentences, fitting)

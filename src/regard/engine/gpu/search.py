@@ -11,7 +11,7 @@ import copy
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Host
-from regard.decode.interface import Hypothesis
+from regard.decode.interface import IMPOSSIBLE, Hypothesis
 from regard.engine import pad
 from regard.engine.gpu.recording import Recorded, Room, Shape, at_least
 from regard.engine.gpu.slots import Slots, backtrace, candidates
@@ -28,7 +28,7 @@ from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
 from regard.model.layout import Layout
 from regard.model.static_cache import SourceCache, StaticState, TargetCache
-from regard.model.transformer import EncoderDecoder, Transformer
+from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
 
 if torch.version.cuda is not None:
     from regard.engine.gpu.kernels import MOST, advance, chunked_top
@@ -36,6 +36,8 @@ if torch.version.cuda is not None:
 
 STEPS_AHEAD = 2
 """Steps between two questions of the host, and steps before it needs the answer."""
+MAX_PLACES = 256
+"""Tokens of a prefix whose scores of the whole vocabulary are in memory together."""
 LEAST_POSITIONS = 1024
 """Decoder positions whose vectors are computed once, at least."""
 LEAST_MEMORY = 1 << 24
@@ -62,8 +64,14 @@ class StaticSearch:
         self._num_positions = 0
 
     @torch.inference_mode()
-    def __call__(self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host) -> list[list[Hypothesis]]:
-        """The best outputs of each source, each at most as long as its limit."""
+    def __call__(
+        self,
+        sources: Sequence[Sequence[int]],
+        config: DecodeConfig,
+        limits: Host,
+        prefixes: Sequence[Sequence[int]] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """The best outputs of each source, each at most as long as its limit; of a decoder alone, those after a prefix."""
         # The longest first, so that only short ones are left when slots run empty.
         order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -72,8 +80,10 @@ class StaticSearch:
             count, source_len, limit = len(order) - begin, len(sources[order[begin]]), int(limits[order[begin:]].max())
             sizes = {"count": count, "source_len": source_len, "limit": limit}
             shape = self.room.shape(self.model.config, self.model.output.weight.dtype.itemsize, config, **sizes)
-            group = order[begin : begin + shape.num_sentences]
-            results = self._run(shape, [sources[i] for i in group], limits[group], config)
+            # A prefix is read into the memory of a slot, so there is no queue.
+            group = order[begin : begin + (shape.num_sentences if prefixes is None else shape.num_slots)]
+            given = None if prefixes is None else [prefixes[i] for i in group]
+            results = self._run(shape, [sources[i] for i in group], limits[group], config, given)
             if results is None:
                 self._halve_memory()
                 continue
@@ -82,12 +92,10 @@ class StaticSearch:
             begin += len(group)
         return found
 
-    def _run(
-        self, shape: Shape, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
-    ) -> list[list[Hypothesis]] | None:
+    def _run(self, shape: Shape, *asked: Any) -> list[list[Hypothesis]] | None:
         """None where memory ran out; this frame frees what the search had."""
         try:
-            return self._recording(shape).run(sources, limits, config)
+            return self._recording(shape).run(*asked)
         except torch.OutOfMemoryError:
             return None
 
@@ -126,24 +134,33 @@ class RecordedSearch:
         config, weight = model.config, model.output.weight
         self.device = weight.device
         self.slots = Slots(shape, config, self.device)
-        num_layers, heads, head_dim = config.num_decoder_layers, config.num_heads, config.head_dim
+        num_layers, heads, head_dim = config.num_decoder_layers, config.num_key_heads, config.head_dim
         self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
         self.bank = weight.new_zeros(num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim)
         self.source_lengths = torch.ones(shape.num_sentences + 1, dtype=torch.int64, device=self.device)
         slots, positions = self.slots, self.slots.positions.view(-1)
         owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
-        past = tuple(TargetCache(key, value, positions, owners) for key, value in self.past)
+        past = tuple(TargetCache(key, value, positions, owners, config.window) for key, value in self.past)
         banks = (SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank)
         self.state = StaticState(positions, past, tuple(banks) if shape.source_len else ())
         self.step = Recorded(self._step, self.device)
         self.readers: dict[tuple[int, int], Reader] = {}
 
-    def run(self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig) -> list[list[Hypothesis]]:
+    def run(
+        self,
+        sources: Sequence[Sequence[int]],
+        limits: Host,
+        config: DecodeConfig,
+        prefixes: Sequence[Sequence[int]] | None,
+    ) -> list[list[Hypothesis]]:
         """Search for all of these sources, the longest first."""
         slots, count = self.slots, len(sources)
         if self.shape.source_len:
             self._read(sources)
         slots.begin(torch.from_numpy(limits), config.length_penalty)
+        for slot, prefix in enumerate(prefixes or ()):
+            if prefix:
+                self._read_prefix(slot, prefix)
         most_steps = int(np.sort(limits + 1).sum()) if count > self.shape.num_slots else int(limits.max()) + 1
         asked: deque[Callable[[], int]] = deque()
         for number in range(1, most_steps + 1):
@@ -154,6 +171,27 @@ class RecordedSearch:
                     break
         tables = (slots.choices, slots.gains, slots.endings, slots.end_gains)
         return backtrace(config, *(table[:count].cpu().numpy() for table in tables))
+
+    def _read_prefix(self, slot: int, prefix: Sequence[int]) -> None:
+        """Read a sentence's prefix in one pass, and put its keys, values and choices where steps would have put them."""
+        slots, model, length = self.slots, cast(DecoderOnly, self.model), len(prefix)
+        tokens = torch.tensor(prefix, device=self.device)
+        read = torch.cat([tokens.new_tensor([slots.bos_id]), tokens[:-1]])
+        hidden, state = model.read_on(read[None], model.start())
+        beam = self.shape.beam
+        assert state.past is not None
+        for table, layer in zip(self.past, state.past, strict=True):
+            for place, new in zip(table, layer, strict=True):
+                place[slot * beam, :, length - new.shape[2] : length] = new[0]  # with a window only the last ones
+        if slots.owners is not None:
+            slots.owners[slot, :, :length] = slot * beam
+        parts = zip(hidden[0].split(MAX_PLACES), tokens.split(MAX_PLACES), strict=True)
+        gains = torch.cat([self._project(x).log_softmax(-1).gather(1, each[:, None])[:, 0] for x, each in parts])
+        gains = gains.clamp(min=IMPOSSIBLE)
+        slots.choices[slot, :, :length] = (tokens * beam).to(slots.choices.dtype)
+        slots.gains[slot, :, :length] = gains
+        slots.totals[slot, 0] = gains.double().sum()
+        slots.positions[slot], slots.tokens[slot] = length, tokens[-1]
 
     def _ask(self) -> Callable[[], int]:
         """Ask how many sentences are done; the answer waits only for the steps before it."""

@@ -103,7 +103,7 @@ export function describe(doc, { name, index }) {
 	const where = isSquare
 		? `“${tokenString}” → “${tokenLabels(sidesOf(doc, part).columns)[column] ?? column}”`
 		: last === "position_bias"
-			? `from position ${position} to position ${column}`
+			? `from position ${position + 1} to position ${column + 1}`
 			: last === "logits" || last === "probabilities"
 				? `after “${tokenString}”`
 				: `“${tokenString}”, feature ${column}`;

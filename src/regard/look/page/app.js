@@ -47,9 +47,24 @@ export class App {
 		return this.has(`source.${what}`) && this.state.focus !== "target" ? "source" : "target";
 	}
 
+	/** Whether the model writes; an encoder-only model reads. */
+	get writes() {
+		return this.doc.target !== null && this.doc.output.length > 0;
+	}
+
+	/** Whether it has a vector for the whole sentence and no second one to write. */
+	get isReader() {
+		return !this.doc.target && this.has("memory");
+	}
+
+	/** The position of the output in view: of a model that only reads, the place of a token. */
+	get here() {
+		return this.doc.target ? this.state.step : this.state.token;
+	}
+
 	/** How many positions are written one after the other. */
 	get numSteps() {
-		return this.doc.output.length || this.doc.target?.token_strings.length || 1;
+		return this.doc.target ? this.doc.output.length || this.doc.target.token_strings.length : 1;
 	}
 
 	/** How many of them were given and not written: a decoder-only model's prompt. */
@@ -73,6 +88,10 @@ export class App {
 		const heads = doc.tensors[`${state.attention}.weights`]?.shape[0] ?? 1;
 		/** @param {number} value @param {number} count */
 		const within = (value, count) => Math.max(0, Math.min(Math.floor(value), count - 1));
+		const { place } = state;
+		const shape = place && doc.tensors[place.name]?.shape;
+		const isThere = shape?.length === place?.index.length && place?.index.every((each, axis) => each >= 0 && each < (shape?.[axis] ?? 0));
+		if (place && !isThere) this.go({ place: null });
 		this.go({
 			attention: isKnown ? state.attention : (attentions(doc)[0]?.path ?? ""),
 			head: isKnown ? within(state.head, heads) : 0,

@@ -1,7 +1,7 @@
 /** How each number follows from others: `derive` fetches its operands and does the sum again in double precision. */
 
-import { readBy, reasonHidden, squareName, stackOutput, streamInto } from "./anatomy.js";
-import { count, readable, show, wave } from "./numbers.js";
+import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./anatomy.js";
+import { count, readable, show, tokenLabels, wave } from "./numbers.js";
 import { Question } from "./question.js";
 import { range, total } from "./tensor.js";
 
@@ -62,7 +62,8 @@ const RULES = {
 
 	async scores(q) {
 		const [head, row, column] = q.index;
-		const [query, key] = [await q.row(q.beside("query"), head, row), await q.row(q.beside("key"), head, column)];
+		const shared = Math.floor(head / (q.config.queries_per_key ?? 1));
+		const [query, key] = [await q.row(q.beside("query"), head, row), await q.row(q.beside("key"), shared, column)];
 		const sentence = "How well this query matches this key: their dot product.";
 		return q.products({ sentence, formula: "score = Σ query × key", heads: ["query", "key"], left: query, right: key });
 	},
@@ -88,7 +89,7 @@ const RULES = {
 		const entry = (await q.fetch(`param:${q.place.name}.weight`, bucket)).at([head]);
 		const lines = [
 			{ text: "steps between them", value: steps },
-			{ text: `table[bucket ${bucket}, head ${head}]`, value: entry },
+			{ text: `table[bucket ${bucket}], head ${head + 1}`, value: entry },
 		];
 		const sentence = `Learned for this distance; from distance ${near} on, several distances share a bucket.`;
 		return q.answer(sentence, "position_bias = table[bucket(key − query), head]", entry, { lines });
@@ -126,10 +127,11 @@ const RULES = {
 		const [head, row, feature] = q.index;
 		const name = q.beside("value");
 		const values = await q.fetch(name);
+		const shared = Math.floor(head / (q.config.queries_per_key ?? 1));
 		/** @type {Factor} */
 		const right = {
-			values: range(values.length(1)).map((j) => values.at([head, j, feature])),
-			place: (j) => ({ name, index: [head, j, feature] }),
+			values: range(values.length(1)).map((j) => values.at([shared, j, feature])),
+			place: (j) => ({ name, index: [shared, j, feature] }),
 		};
 		const sentence = `Feature ${feature} of the context: the values, weighted by attention and added up.`;
 		const left = await q.row(q.beside("weights"), head, row);
@@ -182,7 +184,7 @@ const RULES = {
 	},
 
 	async memory(q) {
-		return q.same(stackOutput(q.doc, "encoder"), "The output of the last encoder layer, which the decoder reads.");
+		return q.same(stackOutput(q.doc, "encoder"), `The output of the last encoder layer${q.doc.target ? ", which the decoder reads" : ""}.`);
 	},
 
 	async logits(q) {
@@ -288,17 +290,18 @@ async function deriveNorm(q) {
 async function deriveProjection(q) {
 	const map = /** @type {"query" | "key" | "value"} */ (q.last);
 	const [head, position, feature] = q.index;
-	const size = q.config.d_model / q.config.num_heads;
+	const size = q.doc.tensors[q.place.name]?.shape[2] ?? 1;
 	const column = head * size + feature;
+	if (q.config.query_key_norm && map !== "value") return q.answer("A projection, normalised within its head, then turned.", "", q.traced);
 	const input = readBy(q.doc, q.subLayer, map);
-	const sentence = `Feature ${feature} of the ${map} of head ${head + 1} at position ${position}.`;
+	const sentence = `Feature ${feature} of the ${map} of head ${head + 1} for “${tokenLabels(sideOf(q.doc, q.place.name))[position]}”.`;
 	const matrix = `W_${map[0]?.toUpperCase()}`;
 	const answer = await q.linear({ sentence, matrix, input, position, column });
 	const turns = q.config.position === "rotary" && map !== "value" && q.subLayer.kind === "self_attention";
 	if (!turns) return answer;
 	const other = column + (feature % 2 ? -1 : 1);
 	const partner = (await q.linear({ sentence, matrix, input, position, column: other })).result;
-	const { angle } = wave(position, feature, size);
+	const angle = position * (q.config.rotary_frequencies?.[Math.floor(feature / 2)] ?? 0);
 	const turned = answer.result * Math.cos(angle) + (feature % 2 ? 1 : -1) * partner * Math.sin(angle);
 	answer.lines.push(
 		{ text: "before the rotation", value: answer.result },
@@ -312,7 +315,7 @@ async function deriveProjection(q) {
 /** @param {Question} q */
 async function deriveHidden(q) {
 	const map = q.last === "gate" ? "gate" : "hidden";
-	const sentence = `Hidden feature ${q.index[1]} of position ${q.index[0]}: the same map at every position.`;
+	const sentence = `Hidden feature ${q.index[1]} of “${tokenLabels(sideOf(q.doc, q.place.name))[q.index[0]]}”: the same map at every position.`;
 	const [position, column] = q.index;
 	const input = q.part ? readBy(q.doc, q.part, map) : stackOutput(q.doc, "encoder");
 	return q.linear({ sentence, matrix: map === "gate" ? "W_gate" : "W_1", input, position, column });

@@ -61,6 +61,26 @@ async function collect(app, part, sides) {
 	return lines;
 }
 
+/** Words and the lines between them, drawn to the width there is. @param {App} app @param {LineSides} sides @param {Link[]} lines @param {boolean} byHead */
+export function linesBetween(app, sides, lines, byHead) {
+	const canvas = element("canvas", { "aria-hidden": "true" });
+	const overlay = drawing("svg", { class: "overlay-lines" });
+	const stage = div("line-stage", canvas, overlay);
+	drawToWidth(stage, (width) => {
+		const places = arrange(sides.queries, sides.keys, width);
+		const ratio = devicePixelRatio || 1;
+		canvas.width = width * ratio;
+		canvas.height = places.height * ratio;
+		stage.style.height = `${places.height}px`;
+		const context = canvas.getContext("2d");
+		if (!context) return;
+		context.scale(ratio, ratio);
+		paintLines(context, lines, places, sides.focus, byHead);
+		overlay.replaceChildren(...labelsOf(app, sides, places, lines));
+	});
+	return stage;
+}
+
 /** @param {LineSides} sides @param {Link[]} lines */
 function tableOfLines(sides, lines) {
 	const sorted = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
@@ -87,21 +107,6 @@ export const attentionLinesPanel = {
 		const sides = sidesInUnit(app, part);
 		const lines = await collect(app, part, sides);
 		const strong = lines.filter((line) => line.weight >= state.threshold);
-		const canvas = element("canvas", { "aria-hidden": "true" });
-		const overlay = drawing("svg", { class: "overlay-lines" });
-		const stage = div("line-stage", canvas, overlay);
-		drawToWidth(stage, (width) => {
-			const places = arrange(sides.queries, sides.keys, width);
-			const ratio = devicePixelRatio || 1;
-			canvas.width = width * ratio;
-			canvas.height = places.height * ratio;
-			stage.style.height = `${places.height}px`;
-			const context = canvas.getContext("2d");
-			if (!context) return;
-			context.scale(ratio, ratio);
-			paintLines(context, strong, places, sides.focus, state.heads !== "one");
-			overlay.replaceChildren(...labelsOf(app, sides, places, strong));
-		});
 		const numHeads = app.doc.tensors[`${part.path}.weights`]?.shape[0] ?? 1;
 		const slider = element("input", {
 			type: "range",
@@ -135,7 +140,7 @@ export const attentionLinesPanel = {
 			),
 			section(
 				"card",
-				stage,
+				linesBetween(app, sides, strong, state.heads !== "one"),
 				state.heads !== "one" && legend(range(numHeads).map((head) => [headStyle(head), `head ${head + 1}`])),
 				p("note", unitNote),
 				tableOfLines(sides, lines),

@@ -1,7 +1,7 @@
 /** One head step by step: queries, keys and values; scores, scaling, mask, softmax; context, W_O, sum, norm. */
 
 import { attentions, parsePath, readBy, reasonHidden, sidesOf, squareName, streamInto, titleOf } from "./anatomy.js";
-import { choice, div, p } from "./dom.js";
+import { choice, div, element, p } from "./dom.js";
 import { Cursor } from "./matrix.js";
 import { show } from "./numbers.js";
 import { band, card, codeLink, lead, normText, square } from "./parts.js";
@@ -49,20 +49,33 @@ export function attentionChoice(app, heads = "one") {
 	);
 }
 
-/** The steps of a sub-layer, one under the other. @param {App} app @param {string} path @param {HTMLElement[]} parts what comes first */
-function steps(app, path, parts) {
+/** The steps of a sub-layer, one under the other. @param {App} app @param {SubLayer} part @param {HTMLElement[]} parts what comes first */
+function steps(app, part, parts) {
+	const { path } = part;
 	/** @param {string} last @param {string} title @param {string} text @param {HTMLElement} content @param {string} [code] */
 	const put = (last, title, text, content, code = last) => {
 		const node = card([title, codeLink(app, code)], p("", text), content);
 		node.id = `part-${last}`;
 		parts.push(node);
+		return node;
 	};
 	/** @param {string} last @param {string} title @param {string} text @param {Parameters<typeof band>[2]} [extra] @param {string} [code] */
-	const add = async (last, title, text, extra, code) => {
-		if (app.has(`${path}.${last}`)) put(last, title, text, await band(app, `${path}.${last}`, extra), code);
+	const add = async (last, title, text, extra, code) =>
+		app.has(`${path}.${last}`) ? put(last, title, text, await band(app, `${path}.${last}`, extra), code) : null;
+	const isPre = app.config.norm_placement === "pre";
+	// The paper's figure has one box for both.
+	const isOneBox = !isPre || app.state.figure === "paper";
+	const norm = () => add("norm", "Norm", `${isPre ? "Here the norm comes before the sub-layer, which reads its result. " : ""}${normText(app)}`);
+	/** @param {string} what whose output is added */
+	const addAndNorm = async (what) => {
+		const rule = isPre ? "x + SubLayer(LayerNorm(x))" : "LayerNorm(x + SubLayer(x))";
+		const start = parts.length;
+		await add("residual", "Add", `The residual connection: the input (${streamInto(app.doc, part)}) plus the output of ${what}.`);
+		if (isOneBox) await norm();
+		const both = parts.splice(start);
+		if (both.length) parts.push(element("section", { id: "part-add-norm" }, element("h2", {}, isOneBox ? "Add & Norm" : "Add", element("small", {}, rule)), ...both));
 	};
-	const addNorm = () => add("norm", "Norm", normText(app));
-	return { parts, put, add, addNorm, isPre: app.config.norm_placement === "pre" };
+	return { parts, put, add, addNormBefore: async () => void (isOneBox || (await norm())), addAndNorm };
 }
 
 /** The matrices from dot products to weights, with one cursor. @param {App} app @param {SubLayer} part */
@@ -75,7 +88,7 @@ async function squares(app, part) {
 	const notes = Object.entries({
 		scores: "query · key",
 		energies: `a(s, h): ${app.config.attention}`,
-		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
+		scaled: `÷ √${app.doc.tensors[`${part.path}.query`]?.shape[2] ?? 1}`,
 		position_bias: "a number for each distance",
 		masked: masked?.data.includes(-Infinity) ? "masked cells: −∞" : "nothing masked",
 		weights: "each row sums to 1",
@@ -101,7 +114,7 @@ async function squares(app, part) {
 export const attentionPanel = {
 	id: "attention",
 	title: "Attention",
-	keys: ["attention", "head", "step", "token"],
+	keys: ["attention", "head", "step", "token", "figure"],
 	fits: (app) => attentions(app.doc).length > 0,
 	async draw(app) {
 		const part = parsePath(app.state.attention);
@@ -114,17 +127,20 @@ export const attentionPanel = {
 		const { head } = app.state;
 		const { d_model: width, num_heads: numHeads } = app.config;
 		const size = app.doc.tensors[`${path}.context`]?.shape[2] ?? 0;
+		const shared = Math.floor(head / (app.config.queries_per_key ?? 1));
 		const isCross = kind === "cross_attention";
 		const reads = isCross
 			? "Queries come from the target, keys and values from the memory of the source."
 			: "Queries, keys and values are three projections of the same tokens.";
 		const first = [lead(`${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`), attentionChoice(app)];
-		const { parts, put, add, addNorm, isPre } = steps(app, path, first);
+		const { parts, put, add, addNormBefore, addAndNorm } = steps(app, part, first);
 
-		if (isPre) await addNorm();
+		await addNormBefore();
 		if (app.has(`${path}.value`)) {
-			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
-			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
+			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head: name === "query" ? head : shared, role: name })));
+			const isTurned = !isCross && app.config.position === "rotary";
+			const turned = isTurned ? " Query and key are then turned by the angle of their position (see Positions)." : "";
+			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.${turned}`;
 			put("query", "Query, key, value", text, div("bands", ...bands));
 		}
 		const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];
@@ -141,9 +157,7 @@ export const attentionPanel = {
 		const framed = `The outputs of all ${numHeads} heads in one row of ${width}; the framed part is this head's.`;
 		await add("concatenated", "Concatenated heads", framed, { markedColumns: [head * size, (head + 1) * size] });
 		await add("output", "Times W_O", "One more learned linear map combines the heads.");
-		const sum = `The residual connection: the input (${streamInto(app.doc, part)}) plus the output of attention.`;
-		await add("residual", "Add", sum);
-		if (!isPre) await addNorm();
+		await addAndNorm("attention");
 		return parts;
 	},
 };
@@ -152,7 +166,7 @@ export const attentionPanel = {
 export const feedForwardPanel = {
 	id: "feed-forward",
 	title: "Feed-forward",
-	keys: ["attention", "step", "token"],
+	keys: ["attention", "step", "token", "figure"],
 	fits: (app) => Object.keys(app.doc.tensors).some((name) => name.includes(".feed_forward.")),
 	async draw(app) {
 		const here = parsePath(app.state.attention);
@@ -161,7 +175,7 @@ export const feedForwardPanel = {
 		const { path, stack, layer } = part;
 		const { d_model: width, d_ff: inner, feed_forward: kind } = app.config;
 		const layers = attentions(app.doc).filter((each) => each.kind === "self_attention");
-		const { parts, add, addNorm, isPre } = steps(app, path, [
+		const { parts, add, addNormBefore, addAndNorm } = steps(app, part, [
 			lead(`${titleOf(part)}. After attention, each position is transformed by itself, with the same two linear maps for all.`),
 			div(
 				"choices",
@@ -173,13 +187,12 @@ export const feedForwardPanel = {
 				),
 			),
 		]);
-		if (isPre) await addNorm();
+		await addNormBefore();
 		await add("hidden", "First map", `From ${width} features to ${inner}, at each position by itself: tokens do not interact here.`);
 		await add("gate", "Gate", "A second projection, multiplied with the first: it decides which features pass.");
 		await add("activated", kind === "relu" ? "ReLU" : "Activation", await activationText(app, `${path}.activated`));
 		await add("output", "Second map", `Back from ${inner} to ${width}.`, {}, "feed_forward");
-		await add("residual", "Add", `The residual connection: the input (${streamInto(app.doc, part)}) plus the output of the network.`);
-		if (!isPre) await addNorm();
+		await addAndNorm("the network");
 		return parts;
 	},
 };

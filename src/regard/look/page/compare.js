@@ -7,19 +7,19 @@ import { count, joined, percent, readable, show } from "./numbers.js";
 import { lead } from "./parts.js";
 import { byWords, range, total } from "./tensor.js";
 
-/** What each written word reads in a model: the mean of its last cross-attention over the heads, between words. @param {App} app @param {Doc} doc */
-async function alignment(app, doc) {
+/** What each written word, or each word read, attends to in a model: the mean of its last attention to the source over the heads, between words. @param {App} app @param {Doc} doc */
+export async function alignment(app, doc) {
 	const known = attentions(doc).filter((each) => doc.tensors[`${each.path}.weights`]);
 	const part = known.filter((each) => each.kind === "cross_attention").at(-1) ?? known.at(-1);
 	if (!part) return null;
 	const weights = await app.data.tensor(`${part.path}.weights`, doc.run);
-	const { columns } = sidesOf(doc, part);
-	const { labels, spans } = writtenWords(doc);
+	const { rows, columns } = sidesOf(doc, part);
+	const { labels, spans } = rows === doc.target ? writtenWords(doc) : { labels: joined(rows.token_strings, rows.words), spans: rows.words };
 	const numHeads = weights.length(0);
 	/** @param {number} row @param {number} column */
 	const overHeads = (row, column) => total(range(numHeads).map((head) => weights.at([head, row, column]))) / numHeads;
 	const mean = byWords(overHeads, spans, columns.words);
-	return { mean, rows: labels, columns: joined(columns.token_strings, columns.words), path: part.path, numHeads };
+	return { mean, spans, rows: labels, columns: joined(columns.token_strings, columns.words), part, numHeads };
 }
 
 /** @param {Doc} doc @param {Awaited<ReturnType<typeof alignment>>} found */
@@ -45,7 +45,7 @@ function oneModel(doc, found) {
 		found &&
 			matrix({
 				title: "attention of each written word",
-				note: `mean of ${found.numHeads} ${found.numHeads === 1 ? "head" : "heads"}, ${found.path}`,
+				note: `mean of ${found.numHeads} ${found.numHeads === 1 ? "head" : "heads"}, ${found.part.path}`,
 				rows: found.rows,
 				columns: found.columns,
 				value: (row, column) => found.mean[row]?.[column] ?? NaN,

@@ -3,6 +3,7 @@
 import { describe } from "./anatomy.js";
 import { agreement, canDerive, derive } from "./arithmetic.js";
 import { bar, button, div, element, marks, p, span, table, tableRow } from "./dom.js";
+import { rowTimesColumn } from "./motion.js";
 import { show } from "./numbers.js";
 import { trouble } from "./parts.js";
 
@@ -97,7 +98,7 @@ export class Explanation {
 		);
 		return div(
 			"dock-body",
-			div("dock-sum", p("formula", found.formula), steps, p("note", agreement(found))),
+			div("dock-sum", p("formula", found.formula), rowTimesColumn(found), steps, p("note", agreement(found))),
 			found.terms.length ? this.terms(found) : null,
 		);
 	}

@@ -107,7 +107,7 @@ export function labelsOf(app, sides, places, lines) {
 		const at = places.keys[column] ?? { x: 0, y: 0 };
 		const line = seen.get(column);
 		const isHidden = sides.isWriting && sides.queries === sides.keys && column > sides.focus;
-		const place = line && app.state.unit === "tokens" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null;
+		const place = line && !sides.areWritten && app.state.unit === "tokens" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null;
 		const [x, y] = flat ? [at.x, at.y - 20] : [places.width - 2, at.y + 4];
 		const weight = line && caption("line-weight", x, y, show(line.weight, 2), flat ? "middle" : "end", marks(line.weight, place));
 		return drawing(

@@ -2,6 +2,7 @@
 
 import { App } from "./app.js";
 import { openAsk } from "./ask.js";
+import { writtenWords } from "./anatomy.js";
 import { attentionPanel, feedForwardPanel } from "./attention_panel.js";
 import { currentTheme } from "./colours.js";
 import { comparePanel } from "./compare.js";
@@ -12,8 +13,10 @@ import { headsPanel } from "./heads.js";
 import { overviewPanel } from "./overview.js";
 import { attentionLinesPanel } from "./attention_lines.js";
 import { figureOne } from "./map.js";
+import { travel } from "./motion.js";
 import { count } from "./numbers.js";
 import { outputPanel } from "./output.js";
+import { readingPanel } from "./reading.js";
 import { trouble } from "./parts.js";
 import { positionsPanel } from "./positions.js";
 import { DataSource } from "./source.js";
@@ -32,6 +35,7 @@ const PANELS = [
 	headsPanel,
 	positionsPanel,
 	embeddingPanel,
+	readingPanel,
 	outputPanel,
 	whatIfPanel,
 	comparePanel,
@@ -51,7 +55,11 @@ const FIRST = {
 	tour: -1,
 	place: null,
 	focus: "",
+	figure: "model",
 };
+
+/** letters of both sentences that the head shows in full; longer ones get a line each */
+const MOST_IN_A_LINE = 130;
 
 /** @param {string} id */
 function part(id) {
@@ -77,8 +85,12 @@ function drawHead(app) {
 	// The output of a decoder-only model begins with the given text.
 	const written = doc.result ?? doc.target?.text ?? "";
 	const from = doc.stages ? doc.title : (doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : ""));
-	const to = doc.source ? written : written.slice(from.length);
-	part("sentence").replaceChildren(span("from", from), doc.source && to ? " → " : "", span("to", to));
+	const isFilled = app.isReader && written !== from && doc.source?.token_strings.includes(doc.model.mask ?? "");
+	const to = !app.isReader || isFilled ? (doc.source ? written : written.slice(from.length)) : "";
+	const isLong = Boolean(doc.source) && from.length + to.length > MOST_IN_A_LINE;
+	part("sentence").className = isLong ? "long" : "";
+	part("sentence").title = isLong || to.length > MOST_IN_A_LINE ? `${from}\n${to}` : "";
+	part("sentence").replaceChildren(span("from", from), doc.source && to && !isLong ? " → " : "", span("to", to));
 	const banner = runBanner(app);
 	part("banner").hidden = banner.length === 0;
 	part("banner").replaceChildren(...banner);
@@ -168,6 +180,16 @@ function listenToKeys(player) {
 	});
 }
 
+/** What this browser remembers of the page, where it may. @param {string} name @param {string} [value] a new one @returns {string | null} */
+function remembered(name, value) {
+	try {
+		if (value !== undefined) localStorage.setItem(`regard-${name}`, value);
+		return localStorage.getItem(`regard-${name}`);
+	} catch {
+		return null;
+	}
+}
+
 /** @param {App} app */
 function listenToTheme(app) {
 	const button = part("theme");
@@ -178,12 +200,25 @@ function listenToTheme(app) {
 		label();
 		app.store.tell([]);
 	};
+	const { dataset } = document.documentElement;
+	const kept = remembered("theme");
+	if (kept) dataset["theme"] = kept;
 	button.addEventListener("click", () => {
-		document.documentElement.dataset["theme"] = currentTheme() === "dark" ? "light" : "dark";
+		const wanted = currentTheme() === "dark" ? "light" : "dark";
+		delete dataset["theme"];
+		// What the system says anyway need not be remembered.
+		const chosen = currentTheme() === wanted ? "" : wanted;
+		if (chosen) dataset["theme"] = chosen;
+		remembered("theme", chosen);
 		redraw();
 	});
 	matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 	label();
+}
+
+/** The first word that is one token, or else the first token. @param {string[]} tokenStrings @param {number[][]} words @param {number} [from] */
+function wholeWord(tokenStrings, words, from = 0) {
+	return words.find(([first = 0, last = 0]) => first === last && first >= from && /^▁?\p{L}{4,}$/u.test(tokenStrings[first] ?? ""))?.[0] ?? from;
 }
 
 async function start() {
@@ -191,8 +226,10 @@ async function start() {
 	const { run } = await data.open();
 	const store = new Store({ ...FIRST, run });
 	const app = new App(store, data);
-	app.go({ step: app.numGiven });
-	store.set(store.read(location.hash));
+	const { source, target } = app.doc;
+	const written = app.doc.output.length ? writtenWords(app.doc).spans : [];
+	app.go({ step: target ? wholeWord(app.doc.output.map((each) => each.token_string), written, app.numGiven) : 0, token: wholeWord(source?.token_strings ?? [], source?.words ?? []) });
+	store.readAddress();
 	app.settle();
 
 	const player = new Player(app);
@@ -201,10 +238,13 @@ async function start() {
 		part("strips").querySelector(".now")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 	};
 	const drawText = () => refill(part("text"), textBefore(app));
-	const drawMap = () => refill(part("map"), [figureOne(app)]);
+	const drawMap = () => {
+		refill(part("map"), [figureOne(app)]);
+		if (player.isPlaying) travel(app, part("map"));
+	};
 	const drawPanel = panelDrawer(app);
 	player.changed = drawStrips;
-	new Explanation(app, part("explanation"));
+	const explanation = new Explanation(app, part("explanation"));
 
 	store.listen(["run"], () => {
 		app.settle();
@@ -212,7 +252,7 @@ async function start() {
 	});
 	store.listen(["run"], drawText);
 	store.listen(["run", "step", "token"], drawStrips);
-	store.listen(["run", "step", "view", "attention", "focus"], drawMap);
+	store.listen(["run", "step", "view", "attention", "focus", "figure"], drawMap);
 	store.listen(["view", "run"], () => drawTabs(app));
 	let drawn = "";
 	store.listen(null, () => {
@@ -224,9 +264,9 @@ async function start() {
 		drawPanel();
 	});
 	store.listen(["focus"], () => bringIntoSight(app));
-	store.listen(IN_ADDRESS, () => history.replaceState(null, "", store.address()));
-	addEventListener("hashchange", () => {
-		store.set(store.read(location.hash));
+	store.listen([...IN_ADDRESS, "place"], () => store.writeAddress());
+	addEventListener("popstate", () => {
+		store.readAddress();
 		app.settle();
 	});
 	store.listen(["tour", "run"], () => drawTour(app));
@@ -241,6 +281,7 @@ async function start() {
 	drawMap();
 	if (store.state.tour >= 0) await goToStep(app, store.state.tour);
 	await drawTour(app);
+	await explanation.update();
 	store.tell([]);
 	document.body.dataset["ready"] = "true";
 }

@@ -1,15 +1,30 @@
 /** The paper's Figure 1, drawn for the loaded model and always in sight: each box opens what it computes. */
 
 import { numLayers, parsePath, subLayers } from "./anatomy.js";
-import { button, caption, div, drawing, element, marks, pressable, span } from "./dom.js";
+import { button, caption, choice, div, drawing, element, marks, p, pressable, span } from "./dom.js";
 import { percent, textOf } from "./numbers.js";
 
 const BOX_WIDTH = 104;
 
-/** Where the stacks stand: side by side, or one alone in the middle. @param {Doc} doc */
-function columns(doc) {
-	const both = numLayers(doc, "encoder") > 0 && numLayers(doc, "decoder") > 0;
-	return both ? { encoder: 84, decoder: 226, top: 0 } : { encoder: 155, decoder: 155, top: 92 };
+/** Whether the norms are drawn before the sub-layers: where they are, unless the reader wants the paper's figure. @param {App} app */
+function isPre(app) {
+	return app.config.norm_placement === "pre" && app.state.figure !== "paper";
+}
+
+/** @param {App} app @param {string} stack whether a last norm follows its layers in the figure */
+const hasFinal = (app, stack) => isPre(app) && app.has(`${stack}.final_norm`);
+
+/** Where the stacks stand: side by side, or one alone in the middle. @param {App} app */
+export function columns(app) {
+	const both = numLayers(app.doc, "encoder") > 0 && numLayers(app.doc, "decoder") > 0;
+	const lift = hasFinal(app, "decoder") || (!both && hasFinal(app, "encoder")) ? 34 : 0;
+	return both ? { encoder: 84, decoder: 226, top: -lift } : { encoder: 155, decoder: 155, top: 92 - lift };
+}
+
+/** The top of the frame around a stack's layers. @param {App} app @param {string} stack */
+function frameTop(app, stack) {
+	const crosses = stack === "decoder" && numLayers(app.doc, "encoder") > 0;
+	return (crosses ? 160 : 252) - (isPre(app) ? 12 : 0);
 }
 
 /** Boxes of a stack: sub-layer, text, top when there is a cross-attention below it, and when there is none. */
@@ -19,12 +34,16 @@ const STACK = /** @type {const} */ ([
 	["feed_forward", "Feed|Forward", 170, 262],
 ]);
 
+/** Where the memory leaves the encoder. @param {App} app */
+export const memoryHeight = (app) => (hasFinal(app, "encoder") ? frameTop(app, "encoder") - 30 : 244) - 14;
+
 /** @param {App} app @returns {Box[]} */
-function boxesOf(app) {
+export function boxesOf(app) {
 	/** @type {Box[]} */
 	const boxes = [];
 	const parts = subLayers(app.doc);
-	const places = columns(app.doc);
+	const places = columns(app);
+	const pre = isPre(app);
 	for (const [stack, side] of /** @type {const} */ ([
 		["encoder", "source"],
 		["decoder", "target"],
@@ -39,7 +58,7 @@ function boxesOf(app) {
 		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
 		for (const [kind, text, high, low] of STACK) {
 			if (!kinds.has(kind)) continue;
-			const y = kinds.has("cross_attention") ? high : low;
+			const y = (kinds.has("cross_attention") ? high : low) - (pre ? 12 : 0);
 			const isFeed = kind === "feed_forward";
 			/** @param {string} focus @returns {Box["opens"]} */
 			const opens = (focus) => () => ({
@@ -48,17 +67,24 @@ function boxesOf(app) {
 				focus,
 			});
 			const isMasked = stack === "decoder" && kind === "self_attention";
-			if (app.has(`${stack}.layers.0.${kind}.residual`)) add(`${stack}.norm.${kind}`, "Add & Norm", "norm", y, 20, opens("residual"));
+			if (app.has(`${stack}.layers.0.${kind}.residual`)) {
+				add(`${stack}.norm.${kind}`, pre ? "Add" : "Add & Norm", "norm", y, pre ? 16 : 20, opens(pre ? "residual" : "add-norm"));
+				if (pre) add(`${stack}.before.${kind}`, "Norm", "norm", y + 58, 16, opens("norm"));
+			}
 			add(
 				`${stack}.${kind}`,
 				isMasked ? "Masked Multi-|Head Attention" : text,
 				isFeed ? "feed" : "attention",
-				y + 23,
+				y + (pre ? 19 : 23),
 				36,
 				opens(isFeed ? "hidden" : "query"),
 			);
 		}
-		if (app.doc.output.length && stack === (app.doc.target ? "decoder" : "encoder")) {
+		if (hasFinal(app, stack))
+			add(`${stack}.final`, "Norm", "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
+		if (app.isReader && !hasOutput(app) && stack === "encoder")
+			add("vector", "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
+		if (hasOutput(app) && stack === (app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
 			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
 		}
@@ -66,25 +92,35 @@ function boxesOf(app) {
 	return boxes;
 }
 
+/** Whether the model's vocabulary is asked: a search compares vectors alone. @param {App} app */
+export const hasOutput = (app) => app.doc.output.length > 0 && app.doc.model.task !== "search";
+
 /** The box that the page stands at. @param {App} app */
 function boxInView(app) {
 	const { view, focus, attention } = app.state;
 	const part = parsePath(attention);
+	if (view === "overview") return focus.endsWith(".final_norm") ? focus.replace("_norm", "") : "";
 	if (view === "embeddings") return `${app.inFocus("embedding")}.embedding`;
+	if (view === "vector") return view;
 	if (view === "positions") return `${app.inFocus("position")}.position`;
 	if (view === "output") return focus === "linear" ? "linear" : "softmax";
 	if (!part) return "";
-	if (view === "feed-forward") return `${part.stack}.${focus === "residual" ? "norm." : ""}feed_forward`;
-	if (view === "attention") return `${part.stack}.${focus === "residual" || focus === "norm" ? "norm." : ""}${part.kind}`;
+	if (view === "feed-forward" || view === "attention") {
+		const isAdd = focus === "residual" || focus === "add-norm" || (focus === "norm" && !isPre(app));
+		return `${part.stack}.${isAdd ? "norm." : focus === "norm" ? "before." : ""}${view === "attention" ? part.kind : "feed_forward"}`;
+	}
 	return view === "attention-lines" || view === "heads" ? `${part.stack}.${part.kind}` : "";
 }
 
 /** @param {App} app */
 export function figureOne(app) {
 	const boxes = boxesOf(app);
+	const { top } = columns(app);
+	const isPaper = app.state.figure === "paper";
+	const differs = app.config.norm_placement === "pre";
 	const picture = drawing("svg", {
 		class: "figure-one",
-		viewBox: `0 ${columns(app.doc).top} 310 ${548 - columns(app.doc).top}`,
+		viewBox: `0 ${top} 310 ${548 - top}`,
 		role: "group",
 		"aria-label": "Map of the model, Figure 1 of the paper",
 	});
@@ -96,6 +132,9 @@ export function figureOne(app) {
 			"details",
 			{ class: "whole", open: matchMedia("(min-width: 861px)").matches },
 			element("summary", {}, "the whole figure"),
+			differs &&
+				choice("", [["model", "this model"], ["paper", "the paper's figure"]], isPaper ? "paper" : "model", (figure) => app.go({ figure })),
+			differs && isPaper && p("note", "The paper normalises each sum. This model normalises what enters each sub-layer, and once more at the end."),
 			picture,
 		),
 	);
@@ -104,7 +143,7 @@ export function figureOne(app) {
 /** The same boxes in one line, for a narrow window. @param {App} app @param {Box[]} boxes */
 function miniature(app, boxes) {
 	const inOrder = boxes.filter((box) => box.tint !== "norm");
-	const here = boxInView(app).replace(".norm.", ".");
+	const here = boxInView(app).replace(/\.(norm|before)\./, ".");
 	const names = /** @type {Record<string, string>} */ ({
 		embedding: "embed",
 		position: "+ position",
@@ -118,7 +157,7 @@ function miniature(app, boxes) {
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
 		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
-			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : (names[box.tint] ?? "");
+			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? "mean" : (names[box.tint] ?? "");
 			const before = inOrder[i - 1];
 			const mini = button(
 				{
@@ -160,8 +199,8 @@ function stackFrames(app) {
 		const layers = numLayers(app.doc, stack);
 		if (!layers) continue;
 		const isLeft = stack === "encoder";
-		const x = columns(app.doc)[stack];
-		const y = numLayers(app.doc, "encoder") > 0 && !isLeft ? 160 : 252;
+		const x = columns(app)[stack];
+		const y = frameTop(app, stack);
 		parts.push(drawing("rect", { class: "stack", x: x - BOX_WIDTH / 2 - 8, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
 		const labelX = x + (isLeft ? -72 : 73);
 		parts.push(caption("times", labelX, 440, `${layers}×`));
@@ -171,7 +210,7 @@ function stackFrames(app) {
 			const choose = () => {
 				const part = parsePath(app.state.attention);
 				const kind = part?.stack === stack ? part.kind : "self_attention";
-				const staysOpen = ["attention", "feed-forward", "lines", "heads"].includes(app.state.view);
+				const staysOpen = ["attention", "feed-forward", "attention-lines", "heads"].includes(app.state.view);
 				const view = kind === "feed_forward" ? "feed-forward" : "attention";
 				app.go({ attention: `${stack}.layers.${layer}.${kind}`, view: staysOpen ? app.state.view : view });
 			};
@@ -197,21 +236,27 @@ function stackFrames(app) {
 /** @param {App} app */
 function arrows(app) {
 	const parts = [];
-	const { encoder, decoder, top } = columns(app.doc);
+	const { encoder, decoder, top } = columns(app);
 	const hasEncoder = numLayers(app.doc, "encoder") > 0;
 	const hasDecoder = numLayers(app.doc, "decoder") > 0;
 	/** @param {string} d */
 	const line = (d) => drawing("path", { class: "wire", d });
-	if (hasEncoder) parts.push(line(`M${encoder} 520V${hasDecoder ? 236 : top + 66}`));
+	const memory = memoryHeight(app);
+	const end = top + 66;
+	if (hasEncoder) parts.push(line(`M${encoder} 520V${hasDecoder ? memory : end}`));
 	if (hasDecoder) parts.push(line(`M${decoder} 520V${top + 66}`));
-	if (hasEncoder && hasDecoder)
-		parts.push(line(`M${encoder} 244V230H154V303H${decoder - BOX_WIDTH / 2}`), caption("axis", 119, 225, "memory"));
+	const boxes = boxesOf(app);
+	const cross = boxes.find((box) => box.id === "decoder.cross_attention");
+	if (cross && hasEncoder)
+		parts.push(line(`M${encoder} ${memory}H154V${cross.y + 18}H${decoder - BOX_WIDTH / 2}`), caption("axis", 119, memory - 5, "memory"));
 	// Around each sub-layer runs what it is added to.
-	for (const box of boxesOf(app)) {
-		if (box.tint !== "attention" && box.tint !== "feed") continue;
+	const pre = isPre(app);
+	for (const box of boxes) {
+		if ((box.tint !== "attention" && box.tint !== "feed") || !boxes.some((each) => each.id === box.id.replace(".", ".norm."))) continue;
 		const side = box.id.startsWith("encoder") ? -1 : 1;
-		const [below, edge, out] = [box.y + box.height + 9, box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
-		parts.push(line(`M${box.x} ${below}H${out}V${box.y - 13}H${edge}`));
+		const [edge, out] = [box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
+		const below = box.y + box.height + (pre ? 26 : 9);
+		parts.push(line(`M${box.x} ${below}H${out}V${box.y - (pre ? 11 : 13)}H${edge}`));
 	}
 	return parts;
 }
@@ -219,9 +264,9 @@ function arrows(app) {
 /** What goes in and what comes out. @param {App} app */
 function ends(app) {
 	const { doc, state } = app;
-	const places = columns(doc);
+	const places = columns(app);
 	const parts = [];
-	if (doc.source) {
+	if (doc.source && !(doc.target && places.encoder === places.decoder)) {
 		const { text } = doc.source;
 		parts.push(caption("end", places.encoder, 534, text.length > 20 ? `${text.slice(0, 19)}…` : text));
 	}
@@ -229,8 +274,9 @@ function ends(app) {
 		const read = textOf(doc.target.token_strings.slice(0, state.step + 1));
 		parts.push(caption("end", places.decoder, 534, read.length > 20 ? `…${read.slice(-19)}` : read));
 	}
-	const written = doc.output[state.step];
-	if (written) {
+	const written = doc.output[app.here];
+	if (app.isReader && !hasOutput(app)) parts.push(caption("end", places.encoder, places.top + 58, "one vector for the sentence"));
+	else if (written) {
 		const x = places[doc.target ? "decoder" : "encoder"];
 		const place = { name: "output", index: [state.step] };
 		parts.push(

@@ -1,8 +1,11 @@
 /** What comes out: probabilities over the whole vocabulary, the beam as a tree, a word the reader types. */
 
-import { button, caption, cell, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
-import { count, percent, readable, show, textOf } from "./numbers.js";
+import { button, caption, cell, choice, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
+import { hasOutput } from "./map.js";
+import { count, percent, readable, show, textOf, tokenLabels } from "./numbers.js";
 import { card, codeLink, lead, probabilityBars, trouble } from "./parts.js";
+import { beamSlider, temperatureCard } from "./searching.js";
+import { range } from "./tensor.js";
 
 const SHOWN = 12;
 
@@ -37,9 +40,12 @@ function typedWord(app) {
 
 /** The search as it went: each column a step, each node a hypothesis, the way of the result in colour. @param {App} app */
 function beamTree(app) {
-	const { steps, output } = app.doc;
+	const { steps, output, search } = app.doc;
 	const most = Math.max(0, ...steps.map((step) => step.beams.length));
-	if (steps.length < 2 || most < 1) return null;
+	if (steps.length < 2 || most < 2 || search?.method === "sample") {
+		const choose = beamSlider(app);
+		return choose && card("Beam search", choose);
+	}
 	const final = output.map((each) => each.token);
 	const column = 96;
 	const row = 40;
@@ -97,7 +103,8 @@ function beamTree(app) {
 			`Each step keeps the ${most} best unfinished hypotheses; the number is the sum of log-probabilities. The coloured path became the result.`,
 		),
 		scroll,
-		twin("the tree as a table", ["step", "extends", "hypothesis", "sum of logs"], () =>
+		beamSlider(app),
+		twin("the tree as a table", ["tokens so far", "extends", "hypothesis", "sum of logs"], () =>
 			steps.flatMap((step, s) =>
 				step.beams.map((beam, rank) =>
 					tableRow(
@@ -116,48 +123,65 @@ function beamTree(app) {
 /** @param {App} app */
 function sentenceTable(app) {
 	let sum = 0;
+	const { isReader, numGiven } = app;
 	const rows = app.doc.output.map((each, step) => {
-		sum += Math.log(each.probability);
+		const isGiven = step < numGiven;
+		if (!isGiven) sum += Math.log(each.probability);
 		const second = each.top.find((other) => other.token !== each.token);
 		return tableRow(
-			{ class: step === app.state.step ? "here" : "" },
+			{ class: step === app.here ? "here" : "" },
 			readable(each.token_string),
 			cell(each.probability, { name: "output", index: [step] }, percent(each.probability)),
-			cell(sum, null, show(sum, 3)),
+			!isReader && (isGiven ? "given" : cell(sum, null, show(sum, 3))),
 			second && `${readable(second.token_string)} ${percent(second.probability)}`,
 		);
 	});
+	if (isReader)
+		return card("Every place", p("", "How probable the model finds each token where it stands."), table(["token", "probability", "", "most probable other token"], rows));
 	return card(
 		"The whole sentence",
-		p("", `The product of the probabilities is the probability of the output: ${show(Math.exp(sum), 6)}; its logarithm is ${show(sum, 4)}.`),
+		p("", `The product of the probabilities is the probability of ${numGiven ? "what was written" : "the output"}: ${show(Math.exp(sum), 6)}; its logarithm is ${show(sum, 4)}.`),
 		table(["token", "probability", "sum of logs so far", "most probable other token"], rows),
 	);
+}
+
+/** The blanks of the text and what the model fills in. @param {App} app */
+function blanks(app) {
+	const { source, model, output } = app.doc;
+	const places = range(output.length).filter((i) => model.mask && source?.token_strings[i] === model.mask);
+	if (!places.length) return null;
+	const filled = places.map((i) => /** @type {Choice} */ ([i, `${readable(output[i]?.token_string ?? "")} ${percent(output[i]?.probability ?? 0)}`]));
+	return choice("blanks filled", filled, String(app.here), (value) => app.go({ token: Number(value) }));
 }
 
 /** @type {Panel} */
 export const outputPanel = {
 	id: "output",
 	title: "Output",
-	keys: ["step"],
-	fits: (app) => app.doc.output.length > 0,
+	keys: ["step", "token"],
+	fits: hasOutput,
 	async draw(app) {
-		const { doc, state } = app;
-		const written = doc.output[state.step];
+		const { doc, here, isReader } = app;
+		const written = doc.output[here];
 		if (!written) return [];
-		const read = textOf(doc.target?.token_strings.slice(0, state.step + 1) ?? []);
-		const place = { name: "logits", index: [state.step, written.token] };
-		const logit = app.has("logits") ? (await app.tensor("logits")).at(place.index) : null;
+		const read = textOf(doc.target?.token_strings.slice(0, here + 1) ?? []);
+		const place = { name: "logits", index: [here, written.token] };
+		const logits = app.has("logits") ? await app.tensor("logits") : null;
+		const logit = logits?.at(place.index) ?? null;
 		return [
 			lead(
-				`After “${read}”, each of the ${count(app.vocabularySize)} tokens of the vocabulary gets a score, and a softmax turns the scores into probabilities that sum to 1. The largest are below.`,
+				isReader
+					? `The model has read the words on both sides of “${tokenLabels(doc.source)[here]}” and gives each of the ${count(app.vocabularySize)} tokens of the vocabulary a probability of standing there. So it fills blanks.`
+					: `After “${read}”, each of the ${count(app.vocabularySize)} tokens of the vocabulary gets a score, and a softmax turns the scores into probabilities that sum to 1. The largest are below.`,
 			),
+			isReader ? blanks(app) : null,
 			div(
 				"columns",
 				element(
 					"section",
 					{ class: "card", id: "part-softmax" },
-					element("h3", {}, `Step ${state.step + 1}: the next token`, codeLink(app, "probabilities")),
-					probabilityBars(app, state.step, SHOWN),
+					element("h3", {}, isReader ? `Place ${here + 1}` : `Step ${here + 1}: the next token`, codeLink(app, "probabilities")),
+					probabilityBars(app, here, SHOWN),
 					logit !== null &&
 						element(
 							"p",
@@ -166,11 +190,12 @@ export const outputPanel = {
 							button({ class: "operand", ...marks(logit, place), onclick: () => app.open(place) }, show(logit)),
 							": the linear map's dot product.",
 						),
-					typedWord(app),
+					!isReader && typedWord(app),
 				),
 				sentenceTable(app),
 			),
 			beamTree(app),
+			isReader || !logits ? null : temperatureCard(app, logits.row(here)),
 		].filter((node) => node !== null);
 	},
 };

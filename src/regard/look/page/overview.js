@@ -1,9 +1,15 @@
 /** The whole computation: tokens, embedding, position, every layer, memory, the decoder, the next token. */
 
-import { layerOutput, numLayers, stackOutput } from "./anatomy.js";
-import { button, element, p, section, span } from "./dom.js";
-import { count, percent, readable, tokenLabels } from "./numbers.js";
-import { band, codeLink, lead, probabilityBars } from "./parts.js";
+import { layerOutput, numLayers, stackOutput, titleOf } from "./anatomy.js";
+import { linesBetween } from "./attention_lines.js";
+import { alignment } from "./compare.js";
+import { button, cell, element, p, section, span, tableRow, twin } from "./dom.js";
+import { hasOutput } from "./map.js";
+import { count, isSpecial, percent, readable, textOf, tokenLabels } from "./numbers.js";
+import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
+
+/** weights below are not drawn */
+const LEAST = 0.04;
 
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
@@ -26,9 +32,10 @@ function stagesOf(app, stack) {
 		const opens = { view: "attention", attention: `${stack}.layers.${layer}.self_attention` };
 		add(layerOutput(doc, stack, layer), `${stack} layer ${layer + 1}`, stack, text, opens);
 	}
-	if (stack === "encoder") add("memory", "Memory", "memory", "What the decoder reads: one vector for each source token, in context.");
-	else if (stackOutput(doc, stack) === "decoder.final_norm")
-		add("decoder.final_norm", "Final norm", "norm", "The output of the last layer, normalised once more.");
+	if (stackOutput(doc, stack) === `${stack}.final_norm`)
+		add(`${stack}.final_norm`, "Final norm", "norm", "The output of the last layer, normalised once more.");
+	const reader = doc.target ? "What the decoder reads" : "The output of the model";
+	if (stack === "encoder") add("memory", "Memory", "memory", `${reader}: one vector for each source token, in context.`);
 	// Where no position is added, the sum is the embedding itself.
 	return stages.filter((stage) => app.has(stage.tensor) && (app.has(`${side}.position`) || stage.code !== "input"));
 }
@@ -38,8 +45,9 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	const isSource = /^(source|encoder|memory)/.test(tensor);
 	const side = isSource ? app.doc.source : app.doc.target;
 	const rows = tokenLabels(side).slice(0, isSource ? undefined : app.state.step + 1);
-	return section(
-		`stage ${isSource ? "encoder" : "decoder"}`,
+	return element(
+		"section",
+		{ class: `stage ${isSource ? "encoder" : "decoder"}`, id: `part-${tensor}` },
 		element(
 			"h3",
 			{},
@@ -53,6 +61,43 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	);
 }
 
+/** What the model does with this text, in a sentence or two. @param {App} app */
+function plainly(app) {
+	const { source, target, output } = app.doc;
+	const order = ["lstm", "gru", "rnn"].includes(app.config.architecture) ? "token by token" : "at once";
+	const read = source && `reads “${app.doc.stages?.given ?? source.text}” ${order}`;
+	const written = readable(output[app.state.step]?.token_string ?? "");
+	if (!target) return `The model ${read}, mixes what its words mean, and hands on one vector for each token.`;
+	const rest = `one token at a time. At this step it writes “${written}”.`;
+	if (source) return `The model ${read} and writes “${textOf(output.slice(0, -1).map((each) => each.token_string))}” ${rest}`;
+	return `The model goes on from “${textOf(target.token_strings.slice(1, app.numGiven + 1))}”, ${rest}`;
+}
+
+/** What the model attends to at the word in view, as lines. @param {App} app @returns {Promise<HTMLElement[]>} */
+async function whatItLooksAt(app) {
+	const found = await alignment(app, app.doc);
+	if (!found) return [];
+	const { mean, spans, part, numHeads } = found;
+	const focus = spans.findIndex(([first = 0, last = 0]) => first <= app.here && app.here <= last);
+	const isCross = part.kind === "cross_attention";
+	const isWriting = app.doc.target !== null;
+	// A text that goes on reads itself: what is not yet written is not drawn.
+	const [queries, keys] = isWriting && !isCross ? [found.rows.slice(0, focus + 1), found.columns.slice(0, focus + 1)] : [found.rows, found.columns];
+	const lines = queries.flatMap((_, row) => (isWriting && row > focus ? [] : keys.map((_, column) => ({ row, column, weight: mean[row]?.[column] ?? 0, head: 0, path: part.path }))));
+	const sides = { rowSpans: spans, columnSpans: [], queries, keys, focus, isWriting, areWritten: true };
+	const here = lines.filter((each) => each.row === focus).sort((a, b) => b.weight - a.weight);
+	const most = here.find((each) => !isSpecial(keys[each.column] ?? ""));
+	const every = button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸");
+	return [
+		card(
+			["What it looks at", every],
+			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at “${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of ${numHeads === 1 ? "the one head" : `the ${numHeads} heads`} of ${titleOf(part)}. Choose a word.`),
+			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
+			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
+		),
+	];
+}
+
 /** @type {Panel} */
 export const overviewPanel = {
 	id: "overview",
@@ -64,12 +109,13 @@ export const overviewPanel = {
 		const encoder = doc.source ? stagesOf(app, "encoder") : [];
 		const decoder = doc.target ? stagesOf(app, "decoder") : [];
 		const drawn = await Promise.all([...encoder, ...decoder].map((stage, i) => drawStage(app, stage, i + 1)));
-		const written = doc.output[state.step];
+		const written = hasOutput(app) ? doc.output[app.here] : null;
 		/** @type {HTMLElement[]} */
 		const parts = [
-			lead(
-				`From text to text in ${drawn.length + 1} steps. Each band shows all the numbers that the model has at that step: one row per token, one column per feature, blue below zero and orange above.`,
-			),
+			lead(plainly(app)),
+			...(await whatItLooksAt(app)),
+			element("h2", {}, `In numbers: ${drawn.length + (written || app.isReader ? 1 : 0)} steps`),
+			p("", "Each band shows all the numbers that the model has at that step: one row per token, one column per feature, blue below zero and orange above."),
 		];
 		if (encoder.length)
 			parts.push(element("h2", {}, "Reading", element("small", {}, "all tokens at once")), ...drawn.slice(0, encoder.length));
@@ -83,14 +129,17 @@ export const overviewPanel = {
 			parts.push(
 				section(
 					"stage out",
-					element("h3", {}, span("number", drawn.length + 1), "Linear, softmax, next token", codeLink(app, "probabilities")),
+					element("h3", {}, span("number", drawn.length + 1), app.isReader ? "Linear, softmax" : "Linear, softmax, next token", codeLink(app, "probabilities")),
 					p(
 						"",
-						`The last row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}.`,
+						app.isReader ? `Each row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into the probabilities of standing there.` : `The last row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}.`,
 					),
-					probabilityBars(app, state.step, 6),
+					probabilityBars(app, app.here, 6),
 				),
 			);
+		} else if (app.isReader) {
+			const open = button({ class: "small", onclick: () => app.go({ view: "vector", focus: "" }) }, "open ▸");
+			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), "Mean", open), p("", "The mean of the rows is the vector of the sentence, with which a search compares passages.")));
 		}
 		return parts;
 	},

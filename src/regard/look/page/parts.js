@@ -1,9 +1,9 @@
 /** Small parts that several panels share. */
 
 import { sideOf, sidesOf, squareName } from "./anatomy.js";
-import { bar, button, element, marks, p, section, span } from "./dom.js";
+import { bar, button, cell, element, marks, p, section, span } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { percent, readable, tokenLabels } from "./numbers.js";
+import { percent, readable, show, tokenLabels } from "./numbers.js";
 import { extent } from "./tensor.js";
 
 /** A traced array with one row a position and one column a feature. @param {App} app @param {string} name @param {Partial<MatrixOptions> & {head?: number}} [extra] */
@@ -61,19 +61,47 @@ export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
 	const { file, line } = place;
-	const href = app.data.engineName === "python" && `api/code/${box}?run=${app.doc.run}#here`;
-	return element("a", { class: "code-link", href, target: "_blank", title: `computed in ${file}, line ${line}` }, `${file.split("/").pop()}:${line}`);
+	const shown = { class: "code-link", title: `computed in ${file}, line ${line}` };
+	const label = `${file.split("/").pop()}:${line}`;
+	if (app.data.engineName === "python") return element("a", { ...shown, href: `api/code/${box}?run=${app.doc.run}#here`, target: "_blank" }, label);
+	const text = app.data.sourceText(file);
+	return text ? button({ ...shown, onclick: () => openSource(file, text.split("\n"), line) }, label) : element("span", shown, label);
 }
+
+/** A source file over the page, its line marked. @param {string} file @param {string[]} lines @param {number} line */
+function openSource(file, lines, line) {
+	const here = element("mark", {}, lines[line - 1]);
+	const before = lines.slice(0, line - 1).map((each) => `${each}\n`);
+	const close = button({ class: "small", "aria-label": "close", onclick: () => dialog.close() }, "✕");
+	const code = element("pre", { tabindex: 0 }, before.join(""), here, "\n", lines.slice(line).join("\n"));
+	const dialog = element("dialog", { class: "source", "aria-label": file }, element("header", {}, element("code", {}, file), close), code);
+	dialog.addEventListener("close", () => dialog.remove());
+	document.body.append(dialog);
+	dialog.showModal();
+	here.scrollIntoView({ block: "center" });
+}
+
+/** The most probable tokens of a step, and the written one. @param {Written | undefined} written @param {number} most @returns {Candidate[]} */
+export function listed(written, most) {
+	const top = (written?.top ?? []).slice(0, most);
+	return !written || top.some((each) => each.token === written.token) ? top : [...top, written];
+}
+
+/** A share as a bar and a number. @param {number} share @param {number} value @param {string} [text] */
+export function barCells(share, value, text = show(value, 3)) {
+	return [element("td", { class: "bar-cell", "aria-hidden": "true" }, bar(Math.abs(share), value < 0 ? "negative" : "")), cell(value, null, text)];
+}
+
+/** A change with its sign. @param {number} value */
+export const signed = (value) => `${value > 0 ? "+" : ""}${show(value, 3)}`;
 
 /** The most probable tokens at a step, the written one marked. @param {App} app @param {number} step @param {number} most */
 export function probabilityBars(app, step, most) {
 	const written = app.doc.output[step];
-	const top = (written?.top ?? []).slice(0, most);
-	if (written && !top.some((each) => each.token === written.token)) top.push(written);
 	return element(
 		"ol",
 		{ class: "bars" },
-		...top.map((each) => {
+		...listed(written, most).map((each) => {
 			const place = { name: "probabilities", index: [step, each.token] };
 			const shown = marks(each.probability, place);
 			return element(

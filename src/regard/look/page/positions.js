@@ -2,6 +2,7 @@
 
 import { headStyle } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, legend, marks, p, table, tableRow, twin } from "./dom.js";
+import { relativeCards, rotaryCards } from "./distances.js";
 import { matrix } from "./matrix.js";
 import { show, tokenLabels, wave } from "./numbers.js";
 import { band, card, codeLink, lead } from "./parts.js";
@@ -79,13 +80,18 @@ function criteria(app) {
 	return found;
 }
 
+/** @type {Record<string, (app: App) => Promise<HTMLElement[]>>} */
+const NOT_ADDED = { rotary: rotaryCards, relative: relativeCards };
+
 /** @type {Panel} */
 export const positionsPanel = {
 	id: "positions",
 	title: "Positions",
-	keys: ["focus"],
-	fits: (app) => app.has("source.position") || app.has("target.position"),
+	keys: ["focus", "attention", "step", "token"],
+	fits: (app) => app.has("source.position") || app.has("target.position") || NOT_ADDED[app.config.position] !== undefined,
 	async draw(app) {
+		const cards = NOT_ADDED[app.config.position];
+		if (cards) return cards(app);
 		const side = app.inFocus("position");
 		const name = `${side}.position`;
 		const traced = await app.tensor(name);
@@ -108,7 +114,7 @@ export const positionsPanel = {
 				: "Distance between the vectors of two positions.";
 		return [
 			lead(
-				"Attention alone ignores order: shuffled tokens would get the same weights. So every position has a vector of its own, which is added to the embedding of the token there.",
+				"Attention alone ignores order: shuffled tokens would get the same weights. So every position has a vector of its own, which is added to the embedding of the token there. Positions count from 0, as in the paper's formula.",
 			),
 			card(
 				["What is added", codeLink(app, "position")],

@@ -18,6 +18,8 @@ export class DataSource {
 		this.isLive = embedded === null || engine !== null;
 		/** @type {Map<string, Promise<Tensor>>} */
 		this.tensors = new Map();
+		/** @type {Map<string, number[][]>} effects of heads */
+		this.known = new Map();
 		/** @type {Map<number, Doc>} */
 		this.documents = new Map();
 	}
@@ -119,11 +121,7 @@ export class DataSource {
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
 		if (!this.isLive) throw new Error(LIVE_ONLY);
-		const answer = await fetchJson("api/whatif", {
-			method: "POST",
-			headers: { "Content-Type": "application/json" },
-			body: JSON.stringify({ run, edits }),
-		});
+		const answer = await fetchJson("api/whatif", asJson({ run, edits }));
 		this.documents.set(answer.run, answer.document);
 		return answer.document;
 	}
@@ -142,12 +140,37 @@ export class DataSource {
 		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
+	/** How each head of an attention changes the log-probability of each token of the output. @param {number} run @param {string} attention @returns {Promise<number[][]>} */
+	async effects(run, attention) {
+		if (!this.isLive) throw new Error(LIVE_ONLY);
+		const key = `${run}/${attention}`;
+		const known = this.known.get(key) ?? (await fetchJson(`api/effects/${attention}?run=${run}`)).effects;
+		this.known.set(key, known);
+		return known;
+	}
+
+	/** Passages, one a line, the nearest to the sentence first. @param {number} run @param {string} passages @returns {Promise<{text: string, cosine: number}[]>} */
+	async nearest(run, passages) {
+		if (!this.isLive) throw new Error(LIVE_ONLY);
+		return (await fetchJson("api/nearest", asJson({ run, passages }))).passages;
+	}
+
+	/** The text of a source file, where the page contains it. @param {string} file @returns {string | undefined} */
+	sourceText(file) {
+		return this.embedded?.sources?.[file];
+	}
+
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
 		const carried = this.embedded?.planes?.[run];
 		if (!carried && !this.isLive) throw new Error(LIVE_ONLY);
 		return carried ?? fetchJson(`api/pca?run=${run}`);
 	}
+}
+
+/** @param {unknown} body @returns {RequestInit} */
+function asJson(body) {
+	return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
 }
 
 /** @param {string} address @param {RequestInit} [request] @returns {Promise<any>} */

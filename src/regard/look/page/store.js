@@ -3,12 +3,14 @@
 /** Names that addresses of earlier versions use. @type {Record<string, string>} */
 const OLD_NAMES = { journey: "overview", lines: "attention-lines", embedding: "embeddings", pieces: "tokens" };
 
-export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
+export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour", "figure", "focus"]);
 
 export class Store {
 	/** @param {State} initial */
 	constructor(initial) {
 		this.state = initial;
+		/** what Back tells apart, as it was last written */
+		this.where = "";
 		/** @type {{keys: readonly (keyof State)[] | null, listener: () => void}[]} */
 		this.listeners = [];
 	}
@@ -34,14 +36,41 @@ export class Store {
 	address() {
 		const parts = new URLSearchParams();
 		for (const key of IN_ADDRESS) parts.set(key, String(this.state[key]));
+		const { place } = this.state;
+		// A number of another run is gone when the page is loaded again.
+		if (place && place.run === undefined) parts.set("number", [place.name, ...place.index].join(","));
 		return `#${parts}`;
+	}
+
+	/** Keep the address in step: where the reader goes somewhere else, a new one, to which Back returns. */
+	writeAddress() {
+		const address = this.address();
+		// A notebook's frame has no address of its own.
+		if (location.protocol === "about:" || address === location.hash) return;
+		const where = this.whereabouts();
+		history[this.where === "" || this.where === where ? "replaceState" : "pushState"](null, "", address);
+		this.where = where;
+	}
+
+	/** Be where the address says. */
+	readAddress() {
+		this.where = "";
+		this.set(this.read(location.hash));
+		this.where = this.whereabouts();
+	}
+
+	whereabouts() {
+		const { view, tour, place } = this.state;
+		return JSON.stringify([view, tour, place]);
 	}
 
 	/** The parts of the state that an address names. @param {string} hash @returns {Partial<State>} */
 	read(hash) {
 		const parts = new URLSearchParams(hash.replace(/^#/, ""));
-		/** @type {Record<string, string | number>} */
-		const change = {};
+		const [name = "", ...index] = (parts.get("number") ?? "").split(",");
+		/** @type {Record<string, any>} */
+		const change = { place: name ? { name, index: index.map(Number) } : null };
+		if (JSON.stringify(change["place"]) === JSON.stringify(this.state.place)) delete change["place"];
 		for (const key of IN_ADDRESS) {
 			const text = parts.get(key);
 			if (text === null) continue;

@@ -1,6 +1,7 @@
 /** The text of the guided tour: a dozen steps, each with its numbers from the trace. */
 
 import { attentions, numLayers, parsePath, sidesOf } from "./anatomy.js";
+import { hasOutput } from "./map.js";
 import { count, readable } from "./numbers.js";
 import { normText } from "./parts.js";
 import { range } from "./tensor.js";
@@ -69,15 +70,12 @@ function lastCross(app) {
 /** @param {string} last @returns {(app: App) => boolean} whether the first attention keeps it */
 const keeps = (last) => (app) => app.has(`${firstPath(app)}.${last}`);
 
-/** @param {App} app */
-const writes = (app) => app.doc.output.length > 0;
-
 /** @type {TourStep[]} */
 export const STORY = [
 	{
 		title: "A sentence goes in",
 		code: "tokens",
-		view: (app) => ({ view: "overview", step: app.numGiven, token: 0 }),
+		view: () => ({ view: "overview" }),
 		tell: async (app) => {
 			const { source, target, title } = app.doc;
 			const number = source?.token_strings.length ?? (app.numGiven || (target?.token_strings.length ?? 0));
@@ -106,15 +104,22 @@ export const STORY = [
 		},
 	},
 	{
-		title: "Positions are added",
+		title: "Positions",
 		code: "position",
-		fits: (app) => app.has(`${side(app)}.position`),
+		fits: (app) => app.has(`${side(app)}.position`) || ["rotary", "relative"].includes(app.config.position),
 		view: () => ({ view: "positions" }),
-		tell: async (app) => [
-			"Attention treats all tokens at once and would not notice if they were shuffled. So each position adds its own vector to the embedding there. Position 1 adds ",
-			await traced(app, `${side(app)}.position`, [1, 0]),
-			` to feature 0${app.config.position === "sinusoidal" ? ": the sine of 1" : ""}. Click any cell; the table below shows why simpler schemes fall short.`,
-		],
+		tell: async (app) => {
+			const kind = app.config.position;
+			const why = "Attention treats all tokens at once and would not notice if they were shuffled. ";
+			if (kind === "rotary") return [why, "So this model turns each query and key by an angle that grows with the position: their product then depends on the distance between them. The band below shows the angles."];
+			if (kind === "relative") return [why, "So this model adds to each score a learned number, one for each distance between query and key: these are below."];
+			return [
+				why,
+				"So each position adds its own vector to the embedding there. Position 1 adds ",
+				await traced(app, `${side(app)}.position`, [1, 0]),
+				` to feature 0${kind === "sinusoidal" ? ": the sine of 1" : ""}. Click any cell; the table below shows why simpler schemes fall short.`,
+			];
+		},
 	},
 	{
 		title: "Query, key and value",
@@ -163,13 +168,14 @@ export const STORY = [
 		title: "Add and norm",
 		code: "residual",
 		fits: keeps("residual"),
-		view: (app) => atBestPair(app, "residual"),
+		view: (app) => atBestPair(app, "add-norm"),
 		tell: async (app) => {
 			const { path, row } = await bestPair(app);
+			const isPre = app.config.norm_placement === "pre";
 			return [
 				"The output of attention is added to its input instead of replacing it, so that deep stacks keep the token's own information. Feature 0 here becomes ",
 				await traced(app, `${path}.residual`, [row, 0]),
-				`. Then comes a norm. ${normText(app)}`,
+				`. ${isPre ? "A norm stands before each sub-layer, and one more at the end of the stack; in the paper it comes after each sum." : "Then comes a norm."} ${normText(app)}`,
 			];
 		},
 	},
@@ -186,9 +192,9 @@ export const STORY = [
 		title: "More layers, then the memory",
 		code: "memory",
 		fits: (app) => app.has("memory"),
-		view: () => ({ view: "overview" }),
+		view: () => ({ view: "overview", focus: "memory" }),
 		tell: async (app) => [
-			`The same two parts again, ${numLayers(app.doc, "encoder")} layers in all, each with its own weights. All tokens are processed at once; a recurrent network would read one after another and keep everything in one vector. The output of the last layer, one vector per token, is the memory that the decoder reads. Its first number is `,
+			`The same two parts again, ${numLayers(app.doc, "encoder")} layers in all, each with its own weights. All tokens are processed at once; a recurrent network would read one after another and keep everything in one vector. The output of the last layer, one vector per token, is the memory${app.doc.target ? " that the decoder reads" : ": the tokens in context"}. Its first number is `,
 			await traced(app, "memory", [0, 0]),
 			".",
 		],
@@ -237,9 +243,27 @@ export const STORY = [
 		},
 	},
 	{
+		title: "One vector for the sentence",
+		code: "memory",
+		fits: (app) => app.isReader,
+		view: () => ({ view: "vector" }),
+		tell: async () => [
+			"The mean of these vectors, scaled to length 1, stands for the whole sentence. A search compares it with the vectors of passages: the smaller the angle between two, the more alike they are, whatever words they use. Write passages of your own below.",
+		],
+	},
+	{
+		title: "Filling a blank",
+		code: "probabilities",
+		fits: (app) => app.isReader && hasOutput(app),
+		view: (app) => ({ view: "output", token: telling(app.doc.source?.token_strings ?? []) }),
+		tell: async (app) => [
+			`For each place the model gives all ${count(app.vocabularySize)} tokens of the vocabulary a probability of standing there. It has read the words on both sides, so it can fill a blank.`,
+		],
+	},
+	{
 		title: "The next token",
 		code: "probabilities",
-		fits: writes,
+		fits: (app) => app.writes,
 		view: (app) => ({ view: "output", step: writingStep(app), focus: "" }),
 		tell: async (app) => {
 			const step = writingStep(app);
@@ -257,17 +281,19 @@ export const STORY = [
 				"A last linear map gives every token of the vocabulary a score, and a softmax turns the scores into probabilities. ",
 				...share(written, ""),
 				...share(rival, ", "),
-				". The chosen token is written and becomes the next input, until the end token is the best choice. Beam search keeps several hypotheses meanwhile: see the tree below.",
+				app.doc.search?.method === "sample"
+					? `. The token is drawn from these at random, with a temperature of ${app.doc.search.temperature} that favours the probable ones, and becomes the next input. See the slider below.`
+					: ". The chosen token is written and becomes the next input, until the end token is the best choice. Beam search keeps several hypotheses meanwhile: see the tree below.",
 			];
 		},
 	},
 	{
 		title: "What if?",
 		code: "search",
-		fits: writes,
+		fits: (app) => app.writes || app.isReader,
 		view: () => ({ view: "what-if" }),
-		tell: async () => [
-			"Turn a head off, remove the positions, force the next word: the whole model runs again with your change. The same page opens for any sentence and for other models, such as a chat model or a story writer. Every number on it is the model's own.",
+		tell: async (app) => [
+			`Turn off the head that matters most, remove the positions, ${app.writes ? "force the next word" : "change a word"}: the whole model runs again with your change. The same page opens for any sentence and for other models, such as a chat model or a story writer. Every number on it is the model's own.`,
 		],
 	},
 ];

@@ -54,7 +54,7 @@ export function tokenStrips(app, player) {
 			...strip("reads", source.token_strings, source.words, (i) => ({
 				id: `source-${i}`,
 				chosen: i === token,
-				title: `token ${i}: “${source.token_strings[i]}”, number ${source.tokens[i]} of the vocabulary`,
+				title: `token ${i + 1}: “${source.token_strings[i]}”, number ${source.tokens[i]} of the vocabulary`,
 				press: () => app.go({ token: i }),
 				foot: element("small", marks(source.tokens[i] ?? 0, { name: "source.tokens", index: [i] }), source.tokens[i]),
 			})),

@@ -15,6 +15,9 @@ interface ModelConfig {
 	d_model: number;
 	d_ff: number;
 	num_heads: number;
+	queries_per_key?: number;
+	rotary_frequencies?: number[];
+	query_key_norm?: boolean;
 	attention: string;
 	source_vocab_size: number;
 	target_vocab_size: number;
@@ -66,7 +69,8 @@ type Edit =
 	| { kind: "no-mask" }
 	| { kind: "replace-word"; index: number; text: string }
 	| { kind: "force-next"; step: number; text: string }
-	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] };
+	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] }
+	| { kind: "search"; settings: { method?: string; beam?: number; temperature?: number; seed?: number } };
 
 /** The text of a sentence at each stage of the pipeline. */
 interface Stages {
@@ -85,7 +89,9 @@ interface Doc {
 	version: number;
 	run: number;
 	title: string;
-	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number };
+	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null };
+	/** how the output was searched; null for a model that does not write */
+	search?: { method: string; beam: number; temperature: number; top_k: number; top_p: number; seed: number | null } | null;
 	/** of the sentence in view; null for a model that does not translate */
 	stages?: Stages | null;
 	/** the sentences of the text, as given */
@@ -153,6 +159,8 @@ interface State {
 	place: Place | null;
 	/** the part of a panel to bring into sight */
 	focus: string;
+	/** whose norms the map draws: this model's or the paper's */
+	figure: string;
 }
 
 interface Panel {

@@ -1,11 +1,14 @@
 /** Changes inside the model, and the changed translation beside the original. */
 
-import { parsePath, titleOf } from "./anatomy.js";
+import { attentions, parsePath, titleOf } from "./anatomy.js";
 import { button, div, element, p, section, span, table, tableRow } from "./dom.js";
+import { hasOutput } from "./map.js";
 import { joined, percent, readable, show } from "./numbers.js";
-import { card, lead, probabilityBars, square, trouble } from "./parts.js";
+import { card, lead, probabilityBars, signed, square, trouble } from "./parts.js";
+import { ranking } from "./ranking.js";
+import { cosine, sentenceVector } from "./reading.js";
 import { finalText } from "./stages.js";
-import { distance } from "./tensor.js";
+import { distance, total } from "./tensor.js";
 import { rowEditor, workshop } from "./workshop.js";
 
 /** The run that the one in view changes, or itself. @param {App} app */
@@ -32,19 +35,25 @@ function editText(app, edit) {
 		case "force-next":
 			return `step ${edit.step + 1} is forced to “${edit.text}”`;
 		case "edit-row":
-			return `${head}, row ${edit.row} set by hand`;
+			return `${head}, row ${edit.row + 1} set by hand`;
+		case "search": {
+			const { method, beam, temperature, seed } = edit.settings;
+			return method === "sample" ? `drawn with temperature ${temperature}, seed ${seed}` : `a beam of ${beam}`;
+		}
 	}
 }
 
 /** @param {App} app @param {Edit[]} edits @param {HTMLElement} status */
-async function apply(app, edits, status) {
+export async function apply(app, edits, status) {
 	status.replaceChildren(p("note", "computing …"));
 	try {
 		const { run } = originalOf(app);
 		const inView = app.state.run;
 		const changed = edits.length ? (await app.data.whatIf(run, edits)).run : run;
 		// A reader who went back meanwhile stays there.
-		if (app.state.run === inView) app.go({ run: changed, place: null, focus: "result" });
+		const last = edits.at(-1);
+		const head = last && "head" in last ? { attention: last.attention, head: last.head } : {};
+		if (app.state.run === inView) app.go({ run: changed, place: null, focus: "result", ...head });
 	} catch (error) {
 		status.replaceChildren(trouble(error));
 	}
@@ -54,6 +63,19 @@ async function apply(app, edits, status) {
 function marked(text, other) {
 	const known = new Set(other.split(" "));
 	return text.split(" ").flatMap((word, i) => [i > 0 && " ", known.has(word) ? word : element("mark", {}, word)]);
+}
+
+/** The logarithm of the probability of what a run wrote. @param {Doc} doc */
+function logProbability(doc) {
+	return total(doc.output.slice(doc.target?.num_given ?? 0).map((each) => Math.log(each.probability)));
+}
+
+/** What a change does to the log-probability of the output. @param {Doc} before @param {Doc} after */
+function difference(before, after) {
+	const [old, now] = [logProbability(before), logProbability(after)];
+	const isSame = before.output.map((each) => each.token).join() === after.output.map((each) => each.token).join();
+	const change = element("b", { id: "log-probability-change", "data-value": now - old }, signed(now - old));
+	return p("note", isSame ? "The text stays the same. Its log-probability changes by " : "The text changes, and its log-probability with it by ", change, `: from ${show(old, 3)} to ${show(now, 3)}.`);
 }
 
 /** What was changed, each with a way back, and both sentences. @param {App} app @param {Doc} before @param {Edit[]} edits @param {HTMLElement} status */
@@ -75,8 +97,9 @@ function result(app, before, edits, status) {
 		"section",
 		{ class: "card", id: "part-result" },
 		element("ul", { class: "edits" }, ...items),
-		versus("original", "text-before", [old]),
-		versus("what if", "text-after", marked(now, old)),
+		app.doc.target && versus("original", "text-before", [old]),
+		app.doc.target && versus("what if", "text-after", marked(now, old)),
+		app.doc.target && difference(before, app.doc),
 	);
 }
 
@@ -99,13 +122,17 @@ async function comparison(app, before) {
 		);
 	});
 	/** @type {HTMLElement[]} */
-	const nodes = [
-		div(
-			"columns",
-			card("Token by token", table(["step", "original", "", "what if", ""], rows, "pairs")),
-			card(`What if: step ${app.state.step + 1}`, probabilityBars(app, app.state.step, 8)),
-		),
-	];
+	const nodes = [];
+	if (hasOutput(app)) {
+		const pairs = table([app.isReader ? "place" : "step", "original", "", "what if", ""], rows, "pairs");
+		nodes.push(div("columns", card("Token by token", pairs), card(`What if: ${app.isReader ? "place" : "step"} ${app.here + 1}`, probabilityBars(app, app.here, 8))));
+	}
+	if (app.isReader) {
+		const vectors = await Promise.all([app.data.tensor("memory", before.run), app.tensor("memory")]);
+		const [old = [], now = []] = vectors.map(sentenceVector);
+		const near = cosine(old, now);
+		nodes.push(card("The sentence vector", p("", "The cosine of the old and the new vector is ", element("b", { id: "vector-cosine", "data-value": near }, show(near, 4)), ". At 1 they point the same way.")));
+	}
 	if (before.source && app.has("memory") && before.source.tokens.join() === after.source?.tokens.join()) {
 		const [old, now] = await Promise.all([app.data.tensor("memory", before.run), app.tensor("memory")]);
 		const moved = before.source.token_strings.map((tokenString, i) => `${readable(tokenString)} ${show(distance(old.row(i), now.row(i)), 2)}`).join(" · ");
@@ -123,12 +150,24 @@ async function comparison(app, before) {
 	return nodes;
 }
 
+/** The ranking of the run in view, which keeps what the reader has chosen. @type {{run: number, card: HTMLElement | string}} */
+let kept = { run: -1, card: "" };
+
+/** @param {App} app */
+function rankingOf(app) {
+	const { run } = app.state;
+	/** @param {Edit[]} more @param {HTMLElement} status */
+	const add = (more, status) => apply(app, [...(app.doc.changes?.edits ?? []), ...more], status);
+	if (kept.run !== run) kept = { run, card: app.has(`${attentions(app.doc)[0]?.path}.context`) ? ranking(app, add) : "" };
+	return kept.card;
+}
+
 /** @type {Panel} */
 export const whatIfPanel = {
 	id: "what-if",
 	title: "What if",
 	keys: ["attention", "head", "step", "token"],
-	fits: (app) => app.doc.output.length > 0,
+	fits: (app) => app.doc.output.length > 0 || app.isReader,
 	async draw(app) {
 		const status = element("div", { id: "what-if-status", "aria-live": "polite" });
 		const edits = app.doc.changes?.edits ?? [];
@@ -136,12 +175,13 @@ export const whatIfPanel = {
 		const add = (edit) => apply(app, [...edits, edit], status);
 		const before = originalOf(app);
 		const about = lead(
-			"Change something inside the model. Encoder, decoder and search run again with your change, and every panel then shows the changed run.",
+			`Change something inside the model. ${app.isReader ? "The encoder runs" : "The model and its search run"} again with your change, and every panel then shows the changed run.`,
 		);
 		if (!app.data.isLive) return [about, trouble("A saved page holds one run. Start `regard look` to change it.")];
 		return [
 			about,
 			...(edits.length ? [result(app, before, edits, status)] : []),
+			rankingOf(app),
 			section("card", workshop(app, add), status),
 			(await rowEditor(app, add)) ?? "",
 			...(edits.length ? await comparison(app, before) : []),
@@ -161,7 +201,7 @@ export function runBanner(app) {
 	}
 	return [
 		span("", `What if: ${doc.changes.edits.map((edit) => editText(app, edit)).join("; ")}.`),
-		span("note", `original: ${finalText(original)}`),
+		doc.target && span("note", `original: ${finalText(original)}`),
 		button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: original.run, place: null }) }, "back to the original"),
-	];
+	].filter((each) => each !== null);
 }

@@ -36,19 +36,19 @@ export function workshop(app, add) {
 	};
 	return div(
 		"workshop",
-		item("Turn a head off", "this head contributes nothing", "do-head-off", "off", [offPath, offHead], () => ({
+		item("Turn any head off", "this head contributes nothing", "do-head-off", "off", [offPath, offHead], () => ({
 			kind: "head-off",
 			attention: offPath.value,
 			head: Number(offHead.value),
 		})),
 		item("Take positions away", "the model loses the order of the words", "do-no-positions", "remove", [], () => ({ kind: "no-positions" })),
-		item("Take the mask away", "the decoder sees later tokens too", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
+		doc.target && item("Take the mask away", "the decoder sees later tokens too", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
 		item("Change a word", doc.source ? "in the source" : "in the given text", "do-replace-word", "change", [word, replacement], () => ({
 			kind: "replace-word",
 			index: Number(word.value),
 			text: replacement.value,
 		})),
-		item("Force the next word", `at step ${state.step + 1}; the search continues from there`, "do-force-next", "force", [forced], () => ({
+		doc.target && item("Force the next word", `at step ${state.step + 1}; the search continues from there`, "do-force-next", "force", [forced], () => ({
 			kind: "force-next",
 			step: state.step,
 			text: forced.value,

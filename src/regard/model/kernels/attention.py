@@ -35,13 +35,16 @@ MAX_STORED_SCORES = 1 << 24
 
 def fastest(
     query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch heads key_len head_dim"],
-    value: Float[Tensor, "batch heads key_len head_dim"],
+    key: Float[Tensor, "batch key_heads key_len head_dim"],
+    value: Float[Tensor, "batch key_heads key_len head_dim"],
     visibility: Visibility | None,
 ) -> Float[Tensor, "batch heads query_len head_dim"] | None:
     """Equation 1 by the fastest kernel that fits; None where the written-out formula is as fast."""
     if query.shape[2] == 1 or _trains_bf16_on_cpu(query, key):
         return None
+    if (shared := query.shape[1] // key.shape[1]) > 1:
+        # Not every kernel knows grouped heads: each query gets its own copy.
+        key, value = (each.repeat_interleave(shared, dim=1) for each in (key, value))
     if visibility is not None and takes_packed(query, visibility):
         by_token = [tensor.transpose(1, 2).transpose(0, 1) for tensor in (query, key, value)]
         return packed(by_token, visibility).transpose(0, 1)[None]
@@ -50,13 +53,13 @@ def fastest(
 
 def fused(
     query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch heads key_len head_dim"],
-    value: Float[Tensor, "batch heads key_len head_dim"],
+    key: Float[Tensor, "batch key_heads key_len head_dim"],
+    value: Float[Tensor, "batch key_heads key_len head_dim"],
     visibility: Visibility | None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """Equation 1 in one call of torch's `scaled_dot_product_attention`."""
     # Padding stands last, so a word that cannot see the future cannot see padding either.
-    causal = visibility is not None and visibility.causal and not visibility.query.is_packed and visibility.bias is None
+    causal = visibility is not None and visibility.is_plainly_causal
     mask = None if visibility is None or causal else visibility.mask()
     if mask is not None and mask.is_floating_point():
         mask = mask.to(query.dtype)
@@ -78,7 +81,8 @@ def packed(
     assert of_query.boundaries is not None
     bounds = of_query.boundaries, of_key.boundaries, of_query.longest, of_key.longest
     query, key, value = (part for tensor in projected for part in tensor.unbind(1))
-    context = varlen_attn(query, key, value, *bounds, window_size=(-1, 0) if visibility.causal else (-1, -1))
+    before = -1 if visibility.window is None else visibility.window - 1
+    context = varlen_attn(query, key, value, *bounds, window_size=(before, 0) if visibility.causal else (-1, -1))
     assert isinstance(context, Tensor)
     return context
 

@@ -68,37 +68,41 @@ def _attend(  # type: ignore[no-untyped-def]
     query, key, value, lengths, owners, sentence, new_key, new_value, context,
     query_row, query_head, key_row, key_head, key_place, new_row, new_head, owners_row,
     scale,
-    NUM_BEAMS: tl.constexpr, HAS_NEW: tl.constexpr, HAS_OWNERS: tl.constexpr,
+    GROUP: tl.constexpr, WINDOW: tl.constexpr, NUM_BEAMS: tl.constexpr, HAS_NEW: tl.constexpr, HAS_OWNERS: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     features = tl.arange(0, HEAD_DIM)
     q = tl.load(query + row * query_row + head * query_head + features).to(tl.float32) * scale
+    shared = head // GROUP  # heads that share their keys all write the same newest one
+    first = 0
     if HAS_NEW:
         home = row
         length = tl.load(lengths + row).to(tl.int32)
-        newest_key = tl.load(new_key + row * new_row + head * new_head + features)
-        newest_value = tl.load(new_value + row * new_row + head * new_head + features)
-        place = row * key_row + head * key_head + length * key_place + features
+        newest_key = tl.load(new_key + row * new_row + shared * new_head + features)
+        newest_value = tl.load(new_value + row * new_row + shared * new_head + features)
+        place = row * key_row + shared * key_head + length * key_place + features
         tl.store(key + place, newest_key)
         tl.store(value + place, newest_value)
         highest = tl.sum(q * newest_key.to(tl.float32), 0)
         total = 1.0
         mixed = newest_value.to(tl.float32)
+        if WINDOW:
+            first = tl.maximum(length + 1 - WINDOW, 0)
     else:
         home = tl.load(sentence + row // NUM_BEAMS).to(tl.int64)
         length = tl.load(lengths + home).to(tl.int32)
         highest = -1e30
         total = 0.0
         mixed = tl.zeros([HEAD_DIM], tl.float32)
-    for start in range(0, length, BLOCK):
+    for start in range(first, length, BLOCK):
         places = start + tl.arange(0, BLOCK)
         there = places < length
         if HAS_OWNERS:
             holders = tl.load(owners + row * owners_row + places, mask=there, other=0).to(tl.int64)
         else:
             holders = home + tl.zeros([BLOCK], tl.int64)
-        at = (holders * key_row + head * key_head + places * key_place)[:, None] + features[None, :]
+        at = (holders * key_row + shared * key_head + places * key_place)[:, None] + features[None, :]
         k = tl.load(key + at, mask=there[:, None], other=0.0).to(tl.float32)
         v = tl.load(value + at, mask=there[:, None], other=0.0).to(tl.float32)
         scores = tl.where(there, tl.sum(k * q[None, :], 1), -1e30)
@@ -114,18 +118,20 @@ def _attend(  # type: ignore[no-untyped-def]
 
 def step_attention(
     query: Float[Tensor, "rows heads 1 head_dim"],
-    key: Float[Tensor, "homes heads key_len head_dim"],
-    value: Float[Tensor, "homes heads key_len head_dim"],
+    key: Float[Tensor, "homes key_heads key_len head_dim"],
+    value: Float[Tensor, "homes key_heads key_len head_dim"],
     lengths: Int[Tensor, " homes"],
     *,
     owners: Int[Tensor, "rows key_len"] | None = None,
     sentence: Int[Tensor, " slots"] | None = None,
     new: tuple[Tensor, Tensor] | None = None,
+    window: int | None = None,
 ) -> Float[Tensor, "rows heads 1 head_dim"]:
     """The context of each row.
 
     With `new`, a row's own earlier words, of which there are `lengths`, and the newest, which is written
-    behind them; otherwise the sentence of the row's slot.
+    behind them, or as many of the last as fill a window; otherwise the sentence of the row's slot. Neighbouring heads
+    share keys and values where these have fewer heads.
     """
     num_rows, num_heads, _, head_dim = query.shape
     assert key.stride() == value.stride() and key.stride(3) == query.stride(3) == 1
@@ -143,6 +149,7 @@ def step_attention(
         *((0, 0) if new is None else new_key.stride()[:2]),
         0 if owners is None else owners.stride(0),
         head_dim**-0.5,
+        GROUP=num_heads // key.shape[1], WINDOW=window or 0,
         NUM_BEAMS=1 if sentence is None else num_rows // len(sentence),
         HAS_NEW=new is not None, HAS_OWNERS=owners is not None,
         HEAD_DIM=head_dim, BLOCK=BLOCK, num_warps=WARPS,

@@ -1,5 +1,6 @@
 // Whole files: chosen or dropped, translated, and kept by a click.
 
+import { eitherWay } from "./direction.js";
 import { get, make } from "./dom.js";
 import * as server from "./server.js";
 
@@ -15,8 +16,9 @@ export function openFiles(state, languages) {
 		const row = make("p", { className: "file card" }, make("b", { text: file.name }), status);
 		get("files", HTMLElement).prepend(row);
 		try {
-			const { source, target } = languages();
-			const path = await server.translateFile(file, source, target);
+			const { found, target } = await eitherWay(state, { file, ...languages() }, server.translateFile);
+			const { path } = found;
+			if (found.source === target) status.before(make("span", { className: "note", text: "as it was: " }));
 			const blob = await server.download(path);
 			const name = path.slice(path.lastIndexOf("/") + 1).replace(/^[^.]*\./, "");
 			const link = make("a", { href: URL.createObjectURL(blob), download: name, text: `Save ${name}` });

@@ -66,14 +66,17 @@ export async function look(wish) {
 	return (await (await post("page/look", wish)).json()).url;
 }
 
-/** @param {File} file @param {string} source @param {string} target @returns {Promise<string>} where it can be fetched */
-export async function translateFile(file, source, target) {
+/**
+ * @param {{ file: File, source: string, target: string }} wish
+ * @returns {Promise<{ path: string, source: string }>} where it can be fetched, and its language
+ */
+export async function translateFile({ file, source, target }) {
 	const form = new FormData();
 	form.set("file", file);
 	form.set("source", source);
 	form.set("target", target);
 	const answer = await (await ask("translate_file", { method: "POST", body: form })).json();
-	return new URL(answer.translatedFileUrl).pathname;
+	return { path: new URL(answer.translatedFileUrl).pathname, source: answer.detectedLanguage?.language ?? source };
 }
 
 /** @param {string} path @returns {Promise<Blob>} */

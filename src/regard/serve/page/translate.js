@@ -1,5 +1,6 @@
 // Translation as one types.
 
+import { AUTO, eitherWay } from "./direction.js";
 import { copies, get, make, say } from "./dom.js";
 import { openFiles } from "./files.js";
 import { Result } from "./result.js";
@@ -7,7 +8,7 @@ import { openSentence } from "./sentence.js";
 import * as server from "./server.js";
 
 const PATIENCE = 250;
-const AUTO = "auto";
+const KEPT = "regard-text";
 
 /** @param {ServerState} state */
 export function openTranslate(state) {
@@ -23,7 +24,8 @@ export function openTranslate(state) {
 	let timer = 0;
 
 	const sources = [...new Set(state.pairs.map((pair) => pair.source))];
-	from.append(make("option", { value: AUTO, text: "Detect language" }));
+	const detect = make("option", { value: AUTO, text: "Detect language" });
+	from.append(detect);
 	for (const code of sources) from.append(make("option", { value: code, text: state.languages[code] ?? code }));
 
 	function fillTargets() {
@@ -48,6 +50,9 @@ export function openTranslate(state) {
 	async function translate() {
 		asking?.abort();
 		const text = source.value;
+		const kept = text.length > state.characters ? "" : text;
+		sessionStorage.setItem(KEPT, JSON.stringify([kept, from.value, to.value]));
+		detect.textContent = "Detect language";
 		sentence.close();
 		get("count", HTMLElement).textContent = `${[...text].length} / ${state.characters}`;
 		if (!text.trim()) {
@@ -59,23 +64,17 @@ export function openTranslate(state) {
 		const controller = (asking = new AbortController());
 		get("result", HTMLElement).setAttribute("aria-busy", "true");
 		try {
-			let wish = { text, source: from.value, target: to.value };
-			let found = await server.translate(wish, controller.signal);
-			const other = state.pairs.find((pair) => pair.source === found.source);
-			if (from.value === AUTO && found.source === to.value && other) {
-				// It is in the language it was to become: then the other way is meant.
-				wish = { text, source: other.source, target: other.target };
-				found = await server.translate(wish, controller.signal);
-			}
-			result.show(found, wish.target);
+			const wish = { text, source: from.value, target: to.value };
+			const { found, target } = await eitherWay(state, wish, (each) => server.translate(each, controller.signal));
+			to.value = target;
+			result.show(found, target);
 			copy.disabled = !found.text;
-			if (found.source === wish.target) {
-				say(status, `${nameOf(found.source)} already: no model here translates it`);
-			} else {
-				const detected = from.value === AUTO && found.probability ? `${nameOf(found.source)}, detected` : "";
-				const into = wish.target === to.value ? "" : `into ${nameOf(wish.target)}`;
-				say(status, [detected, into].filter(Boolean).join(" "));
-			}
+			const name = nameOf(found.source);
+			const hasLetters = found.probability !== 0 || !found.sure;
+			if (from.value === AUTO && hasLetters) detect.textContent = `${name}, ${found.sure ? "detected" : "a guess"}`;
+			if (!found.sure) say(status, `The language is not sure: this was read as ${name}.`);
+			else if (found.source !== target || !hasLetters) say(status, "");
+			else say(status, `${name} already: no model here translates it`);
 		} catch (error) {
 			if (controller.signal.aborted) return;
 			// What stood there was the translation of another text.
@@ -117,7 +116,11 @@ export function openTranslate(state) {
 	});
 	copies(copy, () => result.text);
 	openFiles(state, () => ({ source: from.value, target: to.value }));
+	const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") ?? [source.value, AUTO, ""];
+	[source.value, from.value] = kept;
+	if (!from.value) from.value = AUTO;
 	fillTargets();
+	if ([...to.options].some((option) => option.value === kept[2])) to.value = kept[2];
 	translate();
 	if (source.offsetParent) source.focus();
 }

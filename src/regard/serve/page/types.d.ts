@@ -1,6 +1,6 @@
 /** What the server offers. */
 interface ServerState {
-	pairs: { source: string; target: string; model: string }[];
+	pairs: { source: string; target: string }[];
 	languages: Record<string, string>;
 	chat: string[];
 	write: string[];
@@ -27,6 +27,8 @@ interface Sentence {
 interface Translation {
 	source: string;
 	probability: number | null;
+	/** whether its language is sure */
+	sure: boolean;
 	text: string;
 	sentences: Sentence[];
 }

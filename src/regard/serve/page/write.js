@@ -4,6 +4,17 @@ import { chooser, copies, get, make, say } from "./dom.js";
 import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
+// From this share of the wished tokens on, a story ends with a sentence; so many more may come until then.
+const NEAR_THE_END = 0.85;
+const ROOM = 64;
+const SENTENCE_END = /[.!?…]["'”’»)]*(?=\s|$)/g;
+
+/** @param {string} text @returns {string} up to its last whole sentence, or all of it */
+function wholeSentences(text) {
+	const last = [...text.matchAll(SENTENCE_END)].pop();
+	return last ? text.slice(0, last.index + last[0].length) : text;
+}
+
 /** @param {ServerState} state */
 export function openWrite(state) {
 	const form = get("write", HTMLFormElement);
@@ -36,14 +47,23 @@ export function openWrite(state) {
 		say(trouble, "");
 		go.hidden = true;
 		stop.hidden = false;
+		const length = Number(get("length", HTMLInputElement).value);
 		const wish = {
 			model: model(),
 			prompt,
-			max_tokens: Number(get("length", HTMLInputElement).value),
+			max_tokens: length + ROOM,
 			temperature: Number(get("temperature", HTMLInputElement).value),
 		};
 		try {
-			for await (const part of stream("v1/completions", wish, controller.signal)) words.textContent += part;
+			let count = 0;
+			let text = "";
+			for await (const part of stream("v1/completions", wish, controller.signal)) {
+				// White space after the sign shows that it ended a sentence, and not a number's first half.
+				if (++count > NEAR_THE_END * length && /^\s/.test(part) && wholeSentences(text) === text) break;
+				words.textContent = text += part;
+			}
+			if (count >= wish.max_tokens) words.textContent = wholeSentences(text);
+			controller.abort();
 		} catch (error) {
 			if (!controller.signal.aborted) say(trouble, error instanceof Error ? error.message : String(error));
 		}

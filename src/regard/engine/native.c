@@ -1,0 +1,610 @@
+/* The encoder and one decoder step of an int8 translation model, for processors with AVX-512 VNNI.
+
+   The formulas are those of `exchange/onnx.py`. Each row of activations has its own scale and its own sums, in an order
+   that depends on nothing but its own length, so a sentence's numbers are the same alone and in any batch. Rows are
+   tokens throughout. See docs/decisions/009-native-kernel.md. */
+
+#include <float.h>
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { PANEL = 64, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
+/* PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
+   AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
+
+typedef struct {
+    int8_t *weight; /* [outputs / PANEL, inputs / 4, PANEL, 4] */
+    int32_t *offset; /* 128 times the sum of each output's weights: activations are stored plus 128 */
+    float *scale, *bias;
+    int64_t inputs, outputs; /* outputs filled up to panels */
+} Linear;
+
+typedef struct { const float *weight, *bias; } Norm;
+
+typedef struct {
+    Norm self_norm, cross_norm, norm;
+    Linear self_input, self_output, query, memory, cross_output, hidden, output;
+} Layer;
+
+typedef struct {
+    int64_t d_model, num_heads, d_ff, source_vocab, vocab, num_encoder, num_decoder, pre_norm;
+    double epsilon, times;
+    const int8_t *source, *target; /* tables of embeddings */
+    const float *source_scale, *target_scale, *frequencies;
+    Layer *encoder, *decoder;
+    Norm encoder_norm, decoder_norm;
+    Linear scores;
+} Model;
+
+/* `native.py` writes these structures as rows of 8-byte numbers, in this order.
+   Shapes as in the graphs, but keys are neither transposed nor scaled: [sentences, heads, keys, features]. */
+typedef struct {
+    int64_t encodes, rows, length, sentences, num_keys, capacity, count;
+    const int64_t *tokens, *lengths, *positions; /* positions of a step's tokens, lengths of an encoder's sources */
+    float *source_bias, **cross, **cache; /* of each layer the keys, then the values */
+    float *best_values, *log_probabilities, *attention;
+    int64_t *best_tokens;
+} Call;
+
+typedef struct {
+    float *sum, *wide, *context, *logits; /* of all threads of a team */
+    float *x, *scale, *weights; /* of one thread */
+    uint8_t *bytes;
+} Buffers;
+
+struct Pool;
+typedef struct {
+    int id;
+    pthread_t thread;
+    struct Pool *pool;
+    char *memory;
+    size_t size;
+    Buffers buffers;
+} Worker;
+
+typedef struct Pool {
+    Model model;
+    int threads, closing, by_sentence;
+    int64_t job;
+    Call *call;
+    float *positions; /* [num_positions, d_model] */
+    int64_t num_positions;
+    pthread_mutex_t lock, one_call;
+    pthread_cond_t wake;
+    atomic_int arrived, turn, asleep;
+    atomic_int taken, done; /* of the parts into which the sentences of a call are divided */
+    Worker workers[MAX_THREADS];
+} Pool;
+
+typedef struct { int id, size; Pool *pool; } Team;
+
+/* Wait until a counter leaves this value: for a moment busily, then asleep. */
+static void await(Pool *pool, atomic_int *counter, int value) {
+    for (int spins = 0; spins < SPINS && atomic_load(counter) == value; spins++) _mm_pause();
+    if (atomic_load(counter) != value) return;
+    atomic_fetch_add(&pool->asleep, 1);
+    while (atomic_load(counter) == value) syscall(SYS_futex, counter, FUTEX_WAIT_PRIVATE, value, 0, 0, 0);
+    atomic_fetch_sub(&pool->asleep, 1);
+}
+
+static void advance(Pool *pool, atomic_int *counter) {
+    atomic_fetch_add(counter, 1);
+    if (atomic_load(&pool->asleep)) syscall(SYS_futex, counter, FUTEX_WAKE_PRIVATE, MAX_THREADS, 0, 0, 0);
+}
+
+/* Wait for the whole team. */
+static void meet(Team team) {
+    if (team.size == 1) return;
+    Pool *pool = team.pool;
+    int turn = atomic_load(&pool->turn);
+    if (atomic_fetch_add(&pool->arrived, 1) < team.size - 1) {
+        await(pool, &pool->turn, turn);
+    } else {
+        atomic_store(&pool->arrived, 0);
+        advance(pool, &pool->turn);
+    }
+}
+
+static int64_t share(int64_t whole, int part, int parts) { return whole * part / parts; }
+
+/* e^x, within two units of the last place; 0 far below. */
+static inline __m512 exponential(__m512 x) {
+    const float terms[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f,
+                           5.0000001201e-1f};
+    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 8);
+    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+    __m512 y = _mm512_set1_ps(terms[0]);
+    for (int i = 1; i < 6; i++) y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(terms[i]));
+    y = _mm512_add_ps(_mm512_fmadd_ps(_mm512_mul_ps(r, r), y, r), _mm512_set1_ps(1));
+    __mmask16 seen = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87), _CMP_GT_OQ);
+    return _mm512_maskz_scalef_ps(seen, y, n);
+}
+
+/* Numbers are filled up with this to whole vectors. */
+static float largest(const float *x, int64_t n) {
+    __m512 most = _mm512_set1_ps(-INFINITY);
+    for (int64_t i = 0; i < n; i += 16) most = _mm512_max_ps(most, _mm512_loadu_ps(x + i));
+    return _mm512_reduce_max_ps(most);
+}
+
+/* The sum of e^(x - most), whose terms are kept where there is a place for them. */
+static float exponentials(const float *x, float *to, int64_t n, float most) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t i = 0; i < n; i += 16) {
+        __m512 y = exponential(_mm512_sub_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(most)));
+        sum = _mm512_add_ps(sum, y);
+        if (to) _mm512_storeu_ps(to + i, y);
+    }
+    return _mm512_reduce_add_ps(sum);
+}
+
+/* The dot products of a query with four keys. */
+static inline __m128 dots(const float *q, const float *k[4], int64_t width) {
+    __m512 sum[4], pair[2];
+    for (int j = 0; j < 4; j++) sum[j] = _mm512_setzero_ps();
+    for (int64_t i = 0; i < width; i += 16)
+        for (int j = 0; j < 4; j++) sum[j] = _mm512_fmadd_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(k[j] + i), sum[j]);
+    for (int j = 0; j < 2; j++) {
+        __m512 a = sum[j], b = sum[j + 2];
+        pair[j] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+    __m512 all = _mm512_add_ps(_mm512_unpacklo_ps(pair[0], pair[1]), _mm512_unpackhi_ps(pair[0], pair[1]));
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+/* Equation 1 for one query; `weights` has room for whole vectors and holds the softmax afterwards. */
+static void attend(const float *query, const float *key, const float *value, int64_t stride, int64_t num_keys,
+                   int64_t width, float *weights, float *context) {
+    int64_t filled = (num_keys + 15) & -16;
+    float scale = 1 / sqrtf(width);
+    for (int64_t i = 0; i < num_keys; i += 4) {
+        const float *four[4]; /* the last key again where there are fewer */
+        for (int64_t j = 0; j < 4; j++) four[j] = key + (i + j < num_keys ? i + j : num_keys - 1) * stride;
+        _mm_storeu_ps(weights + i, _mm_mul_ps(dots(query, four, width), _mm_set1_ps(scale)));
+    }
+    for (int64_t i = num_keys; i < filled; i++) weights[i] = -INFINITY;
+    float sum = exponentials(weights, weights, filled, largest(weights, filled));
+    for (int64_t i = 0; i < filled; i++) weights[i] /= sum;
+    for (int64_t c = 0; c < width; c += 16) {
+        __m512 even = _mm512_setzero_ps(), odd = even;
+        int64_t i = 0;
+        for (; i + 1 < num_keys; i += 2) {
+            even = _mm512_fmadd_ps(_mm512_set1_ps(weights[i]), _mm512_loadu_ps(value + i * stride + c), even);
+            odd = _mm512_fmadd_ps(_mm512_set1_ps(weights[i + 1]), _mm512_loadu_ps(value + (i + 1) * stride + c), odd);
+        }
+        if (i < num_keys) even = _mm512_fmadd_ps(_mm512_set1_ps(weights[i]), _mm512_loadu_ps(value + i * stride + c), even);
+        _mm512_storeu_ps(context + c, _mm512_add_ps(even, odd));
+    }
+}
+
+static void normalise(const float *x, Norm norm, int64_t width, float epsilon, float *to) {
+    __m512 sum = _mm512_setzero_ps(), squares = sum;
+    for (int64_t i = 0; i < width; i += 16) sum = _mm512_add_ps(sum, _mm512_loadu_ps(x + i));
+    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
+    for (int64_t i = 0; i < width; i += 16) {
+        __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean);
+        squares = _mm512_fmadd_ps(centred, centred, squares);
+    }
+    __m512 factor = _mm512_set1_ps(1 / sqrtf(_mm512_reduce_add_ps(squares) / width + epsilon));
+    for (int64_t i = 0; i < width; i += 16) {
+        __m512 y = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + i), mean), factor);
+        y = _mm512_fmadd_ps(y, _mm512_loadu_ps(norm.weight + i), _mm512_loadu_ps(norm.bias + i));
+        _mm512_storeu_ps(to + i, y);
+    }
+}
+
+/* Each row scaled by its largest value to bytes around 128. A row of zeros has the scale 0. */
+static void quantize(const float *x, int64_t rows, int64_t width, uint8_t *bytes, float *scale) {
+    for (int64_t r = 0; r < rows; r++, x += width, bytes += width) {
+        __m512 most = _mm512_setzero_ps();
+        for (int64_t i = 0; i < width; i += 16) most = _mm512_max_ps(most, _mm512_abs_ps(_mm512_loadu_ps(x + i)));
+        float found = _mm512_reduce_max_ps(most);
+        scale[r] = found / 127;
+        __m512 factor = _mm512_set1_ps(found > 1e-30f ? 127 / found : 0);
+        for (int64_t i = 0; i < width; i += 16) {
+            __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + i), factor));
+            whole = _mm512_add_epi32(whole, _mm512_set1_epi32(128));
+            _mm_storeu_si128((__m128i *)(bytes + i), _mm512_cvtepi32_epi8(whole));
+        }
+    }
+}
+
+typedef struct { float *values; const float *residual; int64_t stride; int relu; } Target;
+
+/* The products of a few rows with one panel. */
+static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel,
+                                                           const uint8_t *bytes, const float *row_scale, Target to) {
+    __m512i sums[BLOCK][4];
+    int64_t inputs = linear->inputs, first = panel * PANEL;
+    const int8_t *weight = linear->weight + first * inputs;
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < 4; j++) sums[r][j] = _mm512_setzero_si512();
+    for (int64_t k = 0; k < inputs; k += 4, weight += 4 * PANEL) {
+        __m512i w[4];
+        for (int j = 0; j < 4; j++) {
+            w[j] = _mm512_load_si512(weight + 64 * j);
+            _mm_prefetch(weight + AHEAD + 64 * j, _MM_HINT_T0);
+        }
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; r++) {
+            int32_t four;
+            memcpy(&four, bytes + r * inputs + k, 4);
+            for (int j = 0; j < 4; j++) sums[r][j] = _mm512_dpbusd_epi32(sums[r][j], _mm512_set1_epi32(four), w[j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < 4; j++) {
+            int64_t column = first + 16 * j;
+            __m512i sum = _mm512_sub_epi32(sums[r][j], _mm512_load_si512(linear->offset + column));
+            __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(row_scale[r]));
+            y = _mm512_fmadd_ps(y, _mm512_load_ps(linear->scale + column), _mm512_load_ps(linear->bias + column));
+            if (to.relu) y = _mm512_max_ps(y, _mm512_setzero_ps());
+            if (to.residual) y = _mm512_add_ps(y, _mm512_loadu_ps(to.residual + r * to.stride + column));
+            _mm512_storeu_ps(to.values + r * to.stride + column, y);
+        }
+}
+
+/* A team's thread computes its share of the outputs, of all rows. */
+static void apply(Team team, const Linear *linear, const Buffers *own, int64_t rows, Target to) {
+    int64_t panels = linear->outputs / PANEL, last = share(panels, team.id + 1, team.size);
+    int64_t blocks = (rows + BLOCK - 1) / BLOCK;
+    for (int64_t panel = share(panels, team.id, team.size); panel < last; panel++)
+        for (int64_t block = 0; block < blocks; block++) {
+            int64_t row = rows * block / blocks, end = rows * (block + 1) / blocks;
+            const uint8_t *bytes = own->bytes + row * linear->inputs;
+            const float *scale = own->scale + row;
+            Target at = {to.values + row * to.stride, to.residual ? to.residual + row * to.stride : 0, to.stride, to.relu};
+            switch (end - row) {
+                case 1: multiply(1, linear, panel, bytes, scale, at); break;
+                case 2: multiply(2, linear, panel, bytes, scale, at); break;
+                case 3: multiply(3, linear, panel, bytes, scale, at); break;
+                case 4: multiply(4, linear, panel, bytes, scale, at); break;
+                case 5: multiply(5, linear, panel, bytes, scale, at); break;
+                default: multiply(6, linear, panel, bytes, scale, at);
+            }
+        }
+}
+
+/* The input of a sub-layer, as floats and as bytes; every thread of a team makes its own. */
+static void enter(const Model *model, const Buffers *all, const Buffers *own, int64_t rows, const Norm *norm) {
+    int64_t width = model->d_model;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *x = all->sum + r * width;
+        if (norm) normalise(x, *norm, width, model->epsilon, own->x + r * width);
+        else memcpy(own->x + r * width, x, width * sizeof *x);
+    }
+    quantize(own->x, rows, width, own->bytes, own->scale);
+}
+
+/* The output of a sub-layer with its residual. */
+static void leave(Team team, const Linear *linear, const Buffers *all, const Buffers *own, int64_t rows,
+                  const float *inner) {
+    const Model *model = &team.pool->model;
+    quantize(inner, rows, linear->inputs, own->bytes, own->scale);
+    apply(team, linear, own, rows, (Target){all->sum, model->pre_norm ? all->sum : own->x, model->d_model, 0});
+    meet(team);
+}
+
+static void feed_forward(Team team, const Layer *layer, const Norm *norm, const Buffers *all, const Buffers *own,
+                         int64_t rows) {
+    const Model *model = &team.pool->model;
+    enter(model, all, own, rows, norm);
+    apply(team, &layer->hidden, own, rows, (Target){all->wide, 0, model->d_ff, 1});
+    meet(team);
+    leave(team, &layer->output, all, own, rows, all->wide);
+}
+
+static void embed(const Pool *pool, int64_t token, int64_t position, int is_source, float *to) {
+    const Model *model = &pool->model;
+    const float *added = pool->positions + position * model->d_model;
+    const int8_t *row = (is_source ? model->source : model->target) + token * model->d_model;
+    float scale = (is_source ? model->source_scale : model->target_scale)[token] * (float)model->times;
+    for (int64_t i = 0; i < model->d_model; i++) to[i] = row[i] * scale + added[i];
+}
+
+/* Some sentences, without their padding, to the keys and values that the decoder reads. */
+static void encode(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
+    const Model *model = &team.pool->model;
+    int64_t width = model->d_model, heads = model->num_heads, features = width / heads;
+    int64_t starts[GROUP + 1], rows = 0;
+    for (int64_t s = first; s < last; s++) starts[s - first] = rows, rows += call->lengths[s];
+    starts[last - first] = rows;
+    for (int64_t s = first; s < last; s++)
+        for (int64_t i = team.id; i < call->lengths[s]; i += team.size)
+            embed(team.pool, call->tokens[s * call->length + i], i, 1, all->sum + (starts[s - first] + i) * width);
+    meet(team);
+    const Norm *before = 0;
+    for (int64_t i = 0; i < model->num_encoder; i++) {
+        const Layer *layer = model->encoder + i;
+        enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
+        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
+        meet(team);
+        for (int64_t s = first; s < last; s++) {
+            const float *keys = all->wide + starts[s - first] * 3 * width + width;
+            int64_t units = call->lengths[s] * heads, end = share(units, team.id + 1, team.size);
+            for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
+                int64_t row = starts[s - first] + unit / heads, at = unit % heads * features;
+                attend(all->wide + row * 3 * width + at, keys + at, keys + width + at, 3 * width, call->lengths[s],
+                       features, own->weights, all->context + row * width + at);
+            }
+        }
+        meet(team);
+        leave(team, &layer->self_output, all, own, rows, all->context);
+        feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->self_norm, all, own, rows);
+        before = &layer->norm;
+    }
+    enter(model, all, own, rows, model->pre_norm ? &model->encoder_norm : before);
+    for (int64_t i = 0; i < model->num_decoder; i++) {
+        apply(team, &model->decoder[i].memory, own, rows, (Target){all->wide, 0, 2 * width, 0});
+        meet(team);
+        for (int64_t s = first; s < last; s++)
+            for (int64_t k = team.id; k < call->lengths[s]; k += team.size)
+                for (int64_t part = 0; part < 2 * heads; part++) {
+                    float *to = call->cross[2 * i + part / heads] + (s * heads + part % heads) * call->num_keys * features;
+                    const float *from = all->wide + (starts[s - first] + k) * 2 * width + part * features;
+                    memcpy(to + k * features, from, features * sizeof *to);
+                }
+        meet(team);
+    }
+    for (int64_t s = first; s < last; s++)
+        for (int64_t k = 0; k < call->num_keys; k++)
+            call->source_bias[s * call->num_keys + k] = k < call->lengths[s] ? 0 : -FLT_MAX;
+}
+
+/* Log-probabilities of one row, all or the best of them; `maxima` has room for one number a block of 64. */
+static void conclude(const Model *model, const Call *call, float *x, int64_t row, float *maxima) {
+    int64_t vocab = model->vocab, filled = model->scores.outputs, blocks = filled / 64;
+    for (int64_t i = vocab; i < filled; i++) x[i] = -INFINITY;
+    float most = largest(x, filled), rest = logf(exponentials(x, 0, filled, most));
+    float *to = call->log_probabilities ? call->log_probabilities + row * vocab : x;
+    for (int64_t i = 0; i < vocab; i++) to[i] = x[i] - most - rest;
+    if (call->log_probabilities) return;
+    int64_t whole = (blocks + 15) & -16;
+    for (int64_t b = 0; b < whole; b++) maxima[b] = b < blocks ? largest(x + 64 * b, 64) : -INFINITY;
+    for (int64_t rank = 0; rank < call->count; rank++) {
+        float best = largest(maxima, whole);
+        int64_t b = 0, i = 0;
+        while (maxima[b] != best) b++;
+        while (x[64 * b + i] != best) i++;
+        call->best_values[row * call->count + rank] = best;
+        call->best_tokens[row * call->count + rank] = 64 * b + i;
+        x[64 * b + i] = -INFINITY;
+        maxima[b] = largest(x + 64 * b, 64);
+    }
+}
+
+/* The newest tokens of the cache's rows of some sentences, to their log-probabilities. */
+static void decode(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
+    const Model *model = &team.pool->model;
+    int64_t width = model->d_model, heads = model->num_heads, features = width / heads, length = call->length;
+    int64_t by_sentence = call->rows / call->sentences * length, start = first * by_sentence;
+    int64_t rows = (last - first) * by_sentence, position = call->positions[0];
+    for (int64_t r = team.id; r < rows; r += team.size)
+        embed(team.pool, call->tokens[start + r], position + r % length, 0, all->sum + r * width);
+    meet(team);
+    const Norm *before = 0;
+    for (int64_t i = 0; i < model->num_decoder; i++) {
+        const Layer *layer = model->decoder + i;
+        enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
+        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
+        meet(team);
+        int64_t units = rows / length * heads, end = share(units, team.id + 1, team.size);
+        for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
+            int64_t place = (start / length * heads + unit) * call->capacity * features;
+            float *keys = call->cache[2 * i] + place, *values = call->cache[2 * i + 1] + place;
+            for (int64_t t = 0; t < length; t++) {
+                int64_t row = unit / heads * length + t, at = unit % heads * features, now = position + t;
+                const float *from = all->wide + row * 3 * width + at;
+                memcpy(keys + now * features, from + width, features * sizeof *keys);
+                memcpy(values + now * features, from + 2 * width, features * sizeof *values);
+                attend(from, keys, values, features, now + 1, features, own->weights, all->context + row * width + at);
+            }
+        }
+        meet(team);
+        leave(team, &layer->self_output, all, own, rows, all->context);
+        enter(model, all, own, rows, model->pre_norm ? &layer->cross_norm : &layer->self_norm);
+        apply(team, &layer->query, own, rows, (Target){all->wide, 0, width, 0});
+        meet(team);
+        units = rows * heads, end = share(units, team.id + 1, team.size);
+        for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
+            int64_t row = unit / heads, head = unit % heads, at = row * width + head * features;
+            int64_t sentence = first + row / by_sentence, num_keys = call->num_keys;
+            int64_t place = (sentence * heads + head) * num_keys * features;
+            while (call->source_bias[sentence * call->num_keys + num_keys - 1] < 0) num_keys--;
+            attend(all->wide + at, call->cross[2 * i] + place, call->cross[2 * i + 1] + place, features, num_keys, features,
+                   own->weights, all->context + at);
+            if (!call->attention || i < model->num_decoder - 1) continue;
+            float *to = call->attention;
+            to += ((sentence * heads + head) * by_sentence + row % by_sentence) * call->num_keys;
+            for (int64_t k = 0; k < call->num_keys; k++) to[k] = k < num_keys ? own->weights[k] : 0;
+        }
+        meet(team);
+        leave(team, &layer->cross_output, all, own, rows, all->context);
+        feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->cross_norm, all, own, rows);
+        before = &layer->norm;
+    }
+    enter(model, all, own, rows, model->pre_norm ? &model->decoder_norm : before);
+    int64_t filled = model->scores.outputs;
+    apply(team, &model->scores, own, rows, (Target){all->logits, 0, filled, 0});
+    meet(team);
+    for (int64_t r = team.id; r < rows; r += team.size)
+        conclude(model, call, all->logits + r * filled, start + r, own->weights);
+}
+
+static void run(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
+    if (!call->encodes) {
+        decode(team, call, all, own, first, last);
+        return;
+    }
+    while (first < last) {
+        int64_t end = first, tokens = 0;
+        while (end < last && (tokens += call->lengths[end]) && (end == first || tokens <= GROUP)) end++;
+        encode(team, call, all, own, first, end);
+        first = end;
+    }
+}
+
+/* One thread's work in a call: its share of every product, or parts of the sentences as long as there are any. So one
+   thread does the work of another that has not woken up yet. */
+static void take_part(Worker *worker, int by_sentence) {
+    Pool *pool = worker->pool;
+    const Buffers *own = &worker->buffers;
+    if (!by_sentence) {
+        Team team = {worker->id, pool->threads, pool};
+        run(team, pool->call, &pool->workers[0].buffers, own, 0, pool->call->sentences);
+        meet(team);
+        return;
+    }
+    for (int part; (part = atomic_fetch_add(&pool->taken, 1)) < pool->threads;) {
+        int64_t first = share(pool->call->sentences, part, pool->threads);
+        run((Team){0, 1, pool}, pool->call, own, own, first, share(pool->call->sentences, part + 1, pool->threads));
+        advance(pool, &pool->done);
+    }
+    if (!worker->id)
+        for (int done; (done = atomic_load(&pool->done)) < pool->threads;) await(pool, &pool->done, done);
+}
+
+static void *work(void *given) {
+    Worker *worker = given;
+    Pool *pool = worker->pool;
+    for (int64_t seen = 0;;) {
+        pthread_mutex_lock(&pool->lock);
+        while (pool->job == seen && !pool->closing) pthread_cond_wait(&pool->wake, &pool->lock);
+        seen = pool->job;
+        int closing = pool->closing, by_sentence = pool->by_sentence;
+        pthread_mutex_unlock(&pool->lock);
+        if (closing) return 0;
+        take_part(worker, by_sentence);
+    }
+}
+
+static void *taken(char **end, size_t bytes) {
+    char *here = *end;
+    *end += (bytes + 127) & ~(size_t)63; /* with room to fill up a vector */
+    return here;
+}
+
+/* 0, or 1 where there is no memory. */
+static int reserve(Worker *worker, const Model *model, int64_t rows, int64_t keys, int logits) {
+    Buffers *buffers = &worker->buffers;
+    int64_t width = model->d_model, wide = model->d_ff > 3 * width ? model->d_ff : 3 * width;
+    int64_t blocks = model->scores.outputs / 64;
+    for (int pass = 0; pass < 2; pass++) {
+        char *start = pass ? worker->memory : 0, *end = start;
+        buffers->sum = taken(&end, rows * width * 4);
+        buffers->wide = taken(&end, rows * wide * 4);
+        buffers->context = taken(&end, rows * width * 4);
+        buffers->x = taken(&end, rows * width * 4);
+        buffers->bytes = taken(&end, rows * wide);
+        buffers->scale = taken(&end, rows * 4);
+        buffers->weights = taken(&end, (keys > blocks ? keys : blocks) * 4);
+        buffers->logits = taken(&end, logits ? rows * model->scores.outputs * 4 : 0);
+        size_t size = end - start;
+        if (pass || size <= worker->size) continue;
+        free(worker->memory);
+        worker->memory = aligned_alloc(64, size);
+        worker->size = worker->memory ? size : 0;
+        if (!worker->memory) return 1;
+    }
+    return 0;
+}
+
+/* Sines and cosines up to this position; 0, or 1 where there is no memory. */
+static int know_positions(Pool *pool, int64_t wanted) {
+    int64_t width = pool->model.d_model, known = pool->num_positions;
+    if (wanted <= known) return 0;
+    float *table = realloc(pool->positions, 2 * wanted * width * sizeof *table);
+    if (!table) return 1;
+    for (int64_t i = known * width; i < 2 * wanted * width; i++) {
+        float angle = i / width * pool->model.frequencies[i % width / 2];
+        table[i] = i % 2 ? cosf(angle) : sinf(angle);
+    }
+    pool->positions = table;
+    pool->num_positions = 2 * wanted;
+    return 0;
+}
+
+/* 0, or 1 where there is no memory or no such token. */
+int regard_run(Pool *pool, Call *call) {
+    pthread_mutex_lock(&pool->one_call);
+    int64_t rows = call->rows * call->length, keys = call->num_keys;
+    int by_sentence = pool->threads == 1 || call->sentences >= 2 * pool->threads;
+    if (call->encodes && rows > GROUP) rows = call->length > GROUP ? call->length : GROUP;
+    int64_t reached = call->length + (call->encodes ? 0 : call->positions[0]);
+    if (reached > keys) keys = reached;
+    int failed = know_positions(pool, reached);
+    int64_t vocab = call->encodes ? pool->model.source_vocab : pool->model.vocab;
+    for (int64_t i = 0; i < call->rows * call->length; i++) failed |= call->tokens[i] < 0 || call->tokens[i] >= vocab;
+    for (int i = 0; i < pool->threads; i++)
+        failed |= reserve(pool->workers + i, &pool->model, rows, keys, !call->encodes && (by_sentence || !i));
+    if (!failed) {
+        pthread_mutex_lock(&pool->lock);
+        pool->call = call;
+        pool->by_sentence = by_sentence;
+        atomic_store(&pool->done, 0);
+        atomic_store(&pool->taken, by_sentence ? 0 : pool->threads);
+        pool->job++;
+        if (pool->threads > 1) pthread_cond_broadcast(&pool->wake);
+        pthread_mutex_unlock(&pool->lock);
+        take_part(pool->workers, by_sentence);
+    }
+    pthread_mutex_unlock(&pool->one_call);
+    return failed;
+}
+
+/* Lay weights [inputs, outputs], or [outputs, inputs], into the panels of a product from this output on. */
+void regard_pack(Linear *to, const int8_t *from, int64_t outputs, int64_t first, int64_t by_row) {
+    int64_t inputs = to->inputs;
+    for (int64_t n = 0; n < outputs; n++) to->offset[first + n] = 0;
+    for (int64_t begin = 0; begin < outputs; begin += PANEL) {
+        int8_t *panel = to->weight + (first + begin) * inputs;
+        int64_t columns = outputs - begin < PANEL ? outputs - begin : PANEL;
+        for (int64_t k = 0; k < inputs; k++)
+            for (int64_t n = 0; n < columns; n++) {
+                int8_t w = by_row ? from[(begin + n) * inputs + k] : from[k * outputs + begin + n];
+                panel[(k / 4 * PANEL + n) * 4 + k % 4] = w;
+                to->offset[first + begin + n] += 128 * w;
+            }
+    }
+}
+
+Pool *regard_open(const Model *model, int threads) {
+    Pool *pool = calloc(1, sizeof *pool);
+    if (!pool) return 0;
+    pool->model = *model;
+    pool->threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    pthread_mutex_init(&pool->lock, 0);
+    pthread_mutex_init(&pool->one_call, 0);
+    pthread_cond_init(&pool->wake, 0);
+    for (int i = 0; i < pool->threads; i++) {
+        pool->workers[i].id = i;
+        pool->workers[i].pool = pool;
+        if (i && pthread_create(&pool->workers[i].thread, 0, work, pool->workers + i)) pool->threads = i;
+    }
+    return pool;
+}
+
+void regard_close(Pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = 1;
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+    for (int i = 0; i < pool->threads; i++) {
+        if (i) pthread_join(pool->workers[i].thread, 0);
+        free(pool->workers[i].memory);
+    }
+    free(pool->positions);
+    free(pool);
+}

@@ -1,0 +1,66 @@
+"""What the page asks that needs passes of their own: how much each head matters, and how near a passage is.
+
+effect of a head = log-probability of the output with the head off - without that change
+
+An encoder-only model writes nothing: there it is the cosine of the sentence's two vectors, less 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.engine.torch import TorchEngine
+from regard.errors import UsageError
+from regard.look.session import Run
+from regard.look.whatif import check_attention
+from regard.search.encoder import normalised
+from regard.translate.trace import trace_copies
+
+MAX_PASSAGES = 100
+
+
+def head_effects(run: Run, attention: str) -> dict[str, Any]:
+    """For each head of an attention, its effect on each token of the output: the pass of a copy has one head off."""
+    config, network = run.subject.config, run.subject.network
+    check_attention(config, attention)
+    num_heads = 1 if config.is_recurrent else config.num_heads
+
+    def each_without_one(context: Tensor) -> Tensor:
+        on = 1 - torch.eye(num_heads, dtype=context.dtype)
+        return context * on.reshape(num_heads, num_heads, *[1] * (context.dim() - 2))
+
+    plan = replace(run.plan, edits=(*run.plan.edits, lambda first: {f"{attention}.context": each_without_one}))
+    trace = trace_copies(network, run.source, run.output, plan.edits_at(0), num_heads)
+    if not config.has_decoder:
+        vectors = normalised(trace["memory"].numpy().mean(axis=1))
+        return {"effects": [[float(each) - 1] for each in vectors @ sentence_vector(run)]}
+    places = range(run.num_given, len(run.at_places))
+    tokens = run.at_places[run.num_given :]
+    changed, before = trace["probabilities"].numpy()[:, places, tokens], run.trace["probabilities"][places, tokens]
+    tiny = np.finfo(np.float32).tiny
+    return {"effects": (np.log(np.maximum(changed, tiny)) - np.log(np.maximum(before, tiny))).tolist()}
+
+
+def sentence_vector(run: Run) -> np.ndarray:
+    """The vector that a search compares: the mean of the tokens' vectors, scaled to length 1."""
+    return normalised(run.trace["memory"].mean(axis=0))
+
+
+def nearest(run: Run, passages: Sequence[str]) -> dict[str, Any]:
+    """The cosine of each passage's vector with the sentence's, the nearest first."""
+    tokenizer, eos_id = run.subject.source, run.subject.config.eos_id
+    given = [text.strip() for text in passages if text.strip()]
+    ids = [[*tokenizer.beginning, *tokenizer.encode(text), eos_id] for text in given]
+    longest = run.subject.manifest.longest
+    if not 0 < len(ids) <= MAX_PASSAGES or max(map(len, ids)) > longest:
+        raise UsageError(f"passages must be 1 to {MAX_PASSAGES}, each of at most {longest} tokens: give shorter ones")
+    vectors = [normalised(tokens.mean(axis=0)) for tokens in TorchEngine(run.subject.network).vectors(ids)]
+    cosines = [float(each @ sentence_vector(run)) for each in vectors]
+    best = sorted(zip(given, cosines, strict=True), key=lambda found: -found[1])
+    return {"passages": [{"text": text, "cosine": cosine} for text, cosine in best]}

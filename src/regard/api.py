@@ -288,9 +288,16 @@ def export(
 ) -> None:
     """Write a model in another format, or in regard's own with weights as int8, fp16 or fp32.
 
-    to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2 or onnx.
+    to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2, onnx, or web: a site that translates
+    in the browser.
     mix: other models of the same shape with their share of the weights, `[("runs/first", 0.25)]`.
     """
+    if to == "web":
+        if weights or mix:
+            raise UsageError("a site holds a model as it is: got weights or mix; export to regard first, then to web")
+        with needs_extra("torch", "exporting a site"):
+            from regard.serve.site import write_site
+        return write_site(find(model), Path(output))
     others = [(find(other), share) for other, share in mix]
     formats.write(find(model), Path(output), to, weights, others)
 

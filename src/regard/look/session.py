@@ -5,11 +5,13 @@ A run takes the pipeline of `translate`: its text is the one that `translate` gi
 
 from __future__ import annotations
 
+import functools
 import secrets
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,11 @@ import numpy as np
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
+from regard.folder.catalogue import available
+from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
+from regard.text import check_text
 from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.pipeline import Translator
@@ -109,11 +114,12 @@ class Session:
         self.decode, self.options = decode, options
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
-        subjects = [subject] if compare is None else [subject, compare]
-        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)]
+        self._own = [subject] if compare is None else [subject, compare]
+        self._opened = dict(enumerate(self._own))
+        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(self._own)]
         """the run of each model as it is"""
         self.original = self.unchanged[0]
-        self._next = len(subjects)
+        self._next = len(self.unchanged)
 
     @property
     def second(self) -> Run | None:
@@ -127,12 +133,40 @@ class Session:
 
     def sentence(self, sentence: int, number: int = 0) -> Run:
         """Another sentence of the text, in the model of run `number`."""
-        first = self.unchanged[self.run(number).model]
+        run = self.run(number)
+        first = run.original or run
         if first.sentence == sentence:
             return first
         place: Any = {"model": first.model, "sentence": sentence}
         with self._lock:
             return self._keep(self._run(self._next, first.subject, first.text, **place))
+
+    @functools.cached_property
+    def models(self) -> list[tuple[str, Path | None, Manifest]]:
+        """Name, folder and manifest of each model that can be given a text: the session's own, then all others here."""
+        own = [(each.name, each.folder, each.manifest) for each in self._own]
+        folders = [folder and folder.resolve() for _, folder, _ in own]
+        others = [each for each in available() if each.folder.resolve() not in folders]
+        return [*own, *((each.name, each.folder, each.manifest) for each in others)]
+
+    def text(self, text: str, model: int = 0) -> Run:
+        """Another text, in one of `models`."""
+        if not 0 <= model < len(self.models):
+            raise UsageError(f"model must be from 0 to {len(self.models) - 1}: got {model}; choose one of the list")
+        if not check_text(text, "a sentence to look at").strip():
+            raise UsageError("a sentence to look at must have words: got none; give some text")
+        with self._lock:
+            if model not in self._opened:
+                _, folder, _ = self.models[model]
+                assert folder is not None
+                self._opened[model] = Subject.open(folder)
+            return self._keep(self._run(self._next, self._opened[model], text, model=model))
+
+    def _decode_of(self, subject: Subject) -> DecodeConfig:
+        """How outputs are searched: a model that was chosen on the page has its own settings."""
+        if any(subject is each for each in self._own):
+            return self.decode
+        return replace(subject.manifest.decode, seed=self.decode.seed or 0)
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` as it was at first, with these changes, in the order they were made."""
@@ -182,7 +216,7 @@ class Session:
             edited = UncachedEngine if plan.sees_future else TorchEngine
             engine = edited(subject.network, edits_at=plan.edits_at)
         translator = Translator(engine, manifest, subject.source, subject.target)
-        decode = from_dict(DecodeConfig, {**to_dict(self.decode), **plan.settings}, "search")
+        decode = from_dict(DecodeConfig, {**to_dict(self._decode_of(subject)), **plan.settings}, "search")
         stages: dict[str, Any] = {}
         num_given = 0
         if translates:

@@ -11,8 +11,9 @@ import base64
 import hashlib
 import html
 import json
+import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
 
@@ -20,34 +21,47 @@ import numpy as np
 
 _IMPORT = re.compile(r'^import\s+\{([\w\s,]*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE)
 _DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
+_DOCUMENTED = re.compile(
+    r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
+)
+"""what a browser has no use for: comments, types, indentation"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
 
 
-def fill_page(title: str, data: dict[str, Any]) -> str:
-    """The page's files put together around the data."""
-    page = _read("index.html")
-    style = "\n".join(_read(name) for name in _STYLE.findall(page))
+def fill_page(title: str, data: dict[str, Any], contents: Mapping[str, str] | None = None) -> str:
+    """The page's files put together around the data; with its engine's `contents`, by id, it runs models itself."""
+    page = read_page("index.html")
+    style = "\n".join(re.sub(r"^\t+", "", read_page(name), flags=re.MULTILINE) for name in _STYLE.findall(page))
     [entry] = _SCRIPT.findall(page)
-    script = link(entry, _read).replace("</script", "<\\/script")
+    script = link(entry, read_page).replace("</script", "<\\/script")
+    runs = " 'wasm-unsafe-eval'; worker-src blob:; connect-src 'self'" if contents else ""
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src '{_hash(script)}'{runs}; style-src '{_hash(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    numbers = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    carried = "".join(
+        f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in (contents or {}).items()
+    )
+    numbers = as_json(data)
     page = _STYLE.sub("", page)
     page = re.sub(r"<title>[^<]*</title>", lambda _: f"<title>{html.escape(title)}</title>", page)
     page = page.replace("<head>", f"<head>\n{meta}", 1)
     page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
     return _SCRIPT.sub(
         lambda _: (
-            f'<script type="application/json" id="regard-data">{numbers}</script>\n'
+            f'{carried}<script type="application/json" id="regard-data">{numbers}</script>\n'
             f'<script type="module">{script}</script>'
         ),
         page,
     )
+
+
+def as_json(data: Any) -> str:
+    """JSON that may stand inside of an element."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def as_frame(page: str, height: int = 900) -> str:
@@ -65,7 +79,7 @@ def encoded(value: np.ndarray) -> str:
     return base64.b64encode(binary(value)).decode()
 
 
-def _read(name: str) -> str:
+def read_page(name: str) -> str:
     return (resources.files("regard.look") / "page" / name).read_text(encoding="utf-8")
 
 
@@ -81,7 +95,7 @@ def link(entry: str, read: Callable[[str], str]) -> str:
         if name not in linked:
             text = read(name)
             for match in _IMPORT.finditer(text):
-                visit(match[2])
+                visit(_beside(name, match[2]))
             linked[name] = _wrapped(name, text)
 
     visit(entry)
@@ -90,11 +104,18 @@ def link(entry: str, read: Callable[[str], str]) -> str:
 
 def _wrapped(name: str, text: str) -> str:
     exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
-    text = _IMPORT.sub(lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(match[2])};", text)
-    text = _DECLARED.sub(r"\1 \2", text)
+    text = _IMPORT.sub(
+        lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(_beside(name, match[2]))};", text
+    )
+    text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", text))
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
     return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {exports} }};\n}})();"
+
+
+def _beside(name: str, other: str) -> str:
+    """The path of a module that another imports."""
+    return posixpath.join(posixpath.dirname(name), other)
 
 
 def _variable(name: str) -> str:

@@ -33,6 +33,7 @@ class Subject:
     source: TokenizerBase
     target: TokenizerBase
     opened: StepModel | None = None  # the engine that `translate` uses; without it torch searches
+    folder: Path | None = None  # where it was loaded from
 
     @classmethod
     def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:
@@ -42,7 +43,7 @@ class Subject:
         network = network or load_model(folder)[0]
         if engine is None and manifest.task == "translate":
             engine = open_engine(folder)
-        return cls(folder.resolve().name, manifest, network, source, target, engine)
+        return cls(folder.resolve().name, manifest, network, source, target, engine, folder)
 
     @property
     def config(self) -> ModelConfig:

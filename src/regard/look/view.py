@@ -16,6 +16,7 @@ from regard.decode import StepModel
 from regard.errors import UsageError
 from regard.files import write_file
 from regard.folder.tensors import SCALE, is_table, quantize
+from regard.look import page_engine
 from regard.look.document import Document, describe, document, source_file
 from regard.look.figures import FORMATS, figure_bytes
 from regard.look.server import Server, neighbours, pca
@@ -30,6 +31,9 @@ from regard.translate.search import TranslateOptions
 _DEFAULT = TranslateOptions()
 MAX_WEIGHT_BYTES = 32_000_000
 """matrices are left out of a saved page when together they are larger; the page then says so"""
+
+MAX_CARRIED_VALUES = 5_500_000
+"""characters of the values of a run in a page that carries its model"""
 
 
 def look_at(
@@ -124,7 +128,9 @@ class Look:
 
 
 def single_file(session: Session, *, weights: bool = True) -> str:
-    """The page of a session with everything it would ask its server for about the runs it begins with."""
+    """The page of a session: with its models, where the page can run them, or else with all it can ask about its runs."""
+    subjects = [run.subject for run in session.unchanged]
+    contents = page_engine.contents(session) if weights and all(map(page_engine.runs, subjects)) else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
     data["sources"] = {
         each["file"]: source_file(each["file"]) for run in session.unchanged for each in describe(run)["code"].values()
@@ -132,8 +138,10 @@ def single_file(session: Session, *, weights: bool = True) -> str:
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
         values = {name: encoded(run.trace[name]) for name in described["tensors"]}
+        if contents:
+            values = _that_fit(values)
         suffix = f"?run={number}" if run.number else ""
-        for name, value in (values | _weights(run, described, weights)).items():
+        for name, value in (values if contents else values | _weights(run, described, weights)).items():
             data["tensors"][name + suffix] = value
         data["neighbours"][number] = {
             f"{side}:{token}": neighbours(run, token, side)["neighbours"]
@@ -142,7 +150,19 @@ def single_file(session: Session, *, weights: bool = True) -> str:
             for token in sorted(set(described[side]["tokens"]))
         }
         data["planes"][number] = pca(run)
-    return fill_page(session.original.text, data)
+    return fill_page(session.original.text, data, contents)
+
+
+def _that_fit(values: dict[str, str]) -> dict[str, str]:
+    """The smaller values: the page's engine computes the others when they are asked for."""
+    room = MAX_CARRIED_VALUES
+    fitting = {}
+    for name in sorted(values, key=lambda name: len(values[name])):
+        room -= len(values[name])
+        if room < 0:
+            break
+        fitting[name] = values[name]
+    return fitting
 
 
 def _weights(run: Run, described: Document, with_matrices: bool) -> dict[str, Any]:

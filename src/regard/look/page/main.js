@@ -1,6 +1,7 @@
 /** Puts the page together: reads the document, draws what the state asks for, listens to keys. */
 
 import { App } from "./app.js";
+import { openAsk } from "./ask.js";
 import { writtenWords } from "./anatomy.js";
 import { attentionPanel, feedForwardPanel } from "./attention_panel.js";
 import { currentTheme } from "./colours.js";
@@ -272,6 +273,7 @@ async function start() {
 	part("start-tour").addEventListener("click", () => goToStep(app, 0));
 	listenToKeys(player);
 	listenToTheme(app);
+	await openAsk(app, part("ask"), part("engine"));
 	drawHead(app);
 	drawTabs(app);
 	drawText();

@@ -63,7 +63,7 @@ export function codeLink(app, box) {
 	const { file, line } = place;
 	const shown = { class: "code-link", title: `computed in ${file}, line ${line}` };
 	const label = `${file.split("/").pop()}:${line}`;
-	if (app.data.isLive) return element("a", { ...shown, href: `api/code/${box}?run=${app.doc.run}#here`, target: "_blank" }, label);
+	if (app.data.engineName === "python") return element("a", { ...shown, href: `api/code/${box}?run=${app.doc.run}#here`, target: "_blank" }, label);
 	const text = app.data.sourceText(file);
 	return text ? button({ ...shown, onclick: () => openSource(file, text.split("\n"), line) }, label) : element("span", shown, label);
 }

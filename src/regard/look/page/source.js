@@ -1,14 +1,21 @@
-/** The source of the numbers: a served page asks its server, a saved page contains them. No other module knows which. */
+/**
+ * The source of the numbers: a served page asks its server; a saved page contains those of its first run, and asks the engine
+ * that it carries for all others. No other module knows which.
+ */
 
+import { carriedEngine } from "./engine/client.js";
 import { Tensor } from "./tensor.js";
 
 const LIVE_ONLY = "This needs the model itself: start `regard look` and open the page it serves.";
+
+/** The engine that the page carries; without one its server is asked. @type {ReturnType<typeof carriedEngine>} */
+let engine = null;
 
 export class DataSource {
 	/** @param {any} embedded what a saved page carries, or null */
 	constructor(embedded) {
 		this.embedded = embedded;
-		this.isLive = embedded === null;
+		this.isLive = embedded === null || engine !== null;
 		/** @type {Map<string, Promise<Tensor>>} */
 		this.tensors = new Map();
 		/** @type {Map<string, number[][]>} effects of heads */
@@ -20,12 +27,31 @@ export class DataSource {
 	/** @returns {DataSource} */
 	static here() {
 		const carried = document.getElementById("regard-data");
+		engine = carriedEngine();
 		return new DataSource(carried ? JSON.parse(carried.textContent ?? "null") : null);
+	}
+
+	/** Which engine answers: that of Python, the page's own, or none. @returns {"python" | "javascript" | "none"} */
+	get engineName() {
+		return engine ? "javascript" : this.isLive ? "python" : "none";
+	}
+
+	/** The models that can be asked, by name. @returns {Promise<{ name: string, task: string, language: string }[]>} */
+	async models() {
+		return engine ? engine.models : fetchJson("api/models");
+	}
+
+	/** A text through a model, which is named by its place among `models`. @param {string} text @param {number} model @returns {Promise<Doc>} */
+	async text(text, model) {
+		const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text, model }) };
+		const document = await fetchJson("api/text", request);
+		this.documents.set(document.run, document);
+		return document;
 	}
 
 	/** @returns {Promise<Doc>} */
 	async open() {
-		const document = this.isLive ? await fetchJson("api/document") : this.embedded.document;
+		const document = this.embedded?.document ?? (await fetchJson("api/document"));
 		this.documents.set(document.run, document);
 		if (document.compare) this.documents.set(document.compare.run, document.compare);
 		return document;
@@ -60,7 +86,8 @@ export class DataSource {
 		const document = this.document(run);
 		const shape = name.startsWith("param:") ? document.parameters[name.slice("param:".length)] : document.tensors[name]?.shape;
 		if (!shape) throw new Error(`The trace has no ${name}.`);
-		const data = this.isLive ? await fetchNumbers(name, run, row) : this.carried(name, run, row);
+		const isCarried = this.embedded && (!engine || name + (run ? `?run=${run}` : "") in this.embedded.tensors);
+		const data = isCarried ? this.carried(name, run, row) : await fetchNumbers(name, run, row);
 		if (row === undefined) return new Tensor(name, shape, data);
 		const width = shape[shape.length - 1] ?? 1;
 		const one = data.length === width ? data : data.subarray(row * width, (row + 1) * width);
@@ -83,7 +110,7 @@ export class DataSource {
 
 	/** Another sentence of the same text. @param {number} run @param {number} number from 0 @returns {Promise<Doc>} */
 	async sentence(run, number) {
-		const known = [...this.documents.values()].find((doc) => !doc.changes && doc.sentence === number && doc.model.number === this.document(run).model.number);
+		const known = [...this.documents.values()].find((doc) => !doc.changes && doc.sentence === number && doc.title === this.document(run).title && doc.model.name === this.document(run).model.name);
 		if (known) return known;
 		if (!this.isLive) throw new Error(LIVE_ONLY);
 		const document = await fetchJson(`api/sentence?run=${run}&number=${number}`);
@@ -107,11 +134,9 @@ export class DataSource {
 
 	/** @param {number} run @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
 	async neighbours(run, token, side) {
-		if (!this.isLive) {
-			const carried = this.embedded.neighbours?.[run]?.[`${side}:${token}`];
-			if (!carried) throw new Error(LIVE_ONLY);
-			return carried;
-		}
+		const carried = this.embedded?.neighbours?.[run]?.[`${side}:${token}`];
+		if (carried) return carried;
+		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
@@ -137,10 +162,9 @@ export class DataSource {
 
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
-		if (this.isLive) return fetchJson(`api/pca?run=${run}`);
-		const carried = this.embedded.planes?.[run];
-		if (!carried) throw new Error(LIVE_ONLY);
-		return carried;
+		const carried = this.embedded?.planes?.[run];
+		if (!carried && !this.isLive) throw new Error(LIVE_ONLY);
+		return carried ?? fetchJson(`api/pca?run=${run}`);
 	}
 }
 
@@ -151,6 +175,7 @@ function asJson(body) {
 
 /** @param {string} address @param {RequestInit} [request] @returns {Promise<any>} */
 async function fetchJson(address, request) {
+	if (engine) return engine.ask(address, request?.body && JSON.parse(String(request.body)));
 	const response = await fetch(address, request);
 	const answer = await response.json().catch(() => null);
 	if (!response.ok) throw new Error(answer?.error ?? `The server answered ${response.status} for ${address}.`);
@@ -159,7 +184,9 @@ async function fetchJson(address, request) {
 
 /** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Float32Array>} */
 async function fetchNumbers(name, run, row) {
-	const response = await fetch(`api/tensor/${name}?run=${run}${row === undefined ? "" : `&row=${row}`}`);
+	const address = `api/tensor/${name}?run=${run}${row === undefined ? "" : `&row=${row}`}`;
+	if (engine) return engine.ask(address);
+	const response = await fetch(address);
 	if (!response.ok) throw new Error(`The server has no ${name} (${response.status}).`);
 	return new Float32Array(await response.arrayBuffer());
 }

@@ -4,6 +4,8 @@ import { button, element, span } from "./dom.js";
 import { trouble } from "./parts.js";
 
 const BEFORE = /** @type {const} */ (["given", "normalised", "protected"]);
+/** number of the first run that the page's own engine makes of another text */
+const FIRST_OF_ENGINE = 100;
 const AFTER = /** @type {const} */ (["written", "restored"]);
 
 /** The text of a run as `translate` gives it: with everything restored. @param {Doc} doc */
@@ -56,5 +58,7 @@ function sentenceChoice(app) {
 			number + 1,
 		),
 	);
-	return [span("strip-label", "sentence"), element("div", { class: "choice", role: "group", "aria-label": "sentence" }, ...buttons, status)];
+	const isRough = app.data.engineName === "javascript" && run >= FIRST_OF_ENGINE;
+	const note = isRough && span("note", "this page finds sentence ends by fewer rules than regard translate");
+	return [span("strip-label", "sentence"), element("div", { class: "choice", role: "group", "aria-label": "sentence" }, ...buttons, note, status)];
 }

@@ -195,7 +195,7 @@ export function runBanner(app) {
 	if (doc.run === 0) return [];
 	const original = originalOf(app);
 	if (!doc.changes) {
-		if (!doc.model.number) return [];
+		if (app.data.documents.get(0)?.compare?.run !== doc.run) return [];
 		const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the first model");
 		return [span("", `You see ${doc.model.name}, the second model.`), back];
 	}

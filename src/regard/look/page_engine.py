@@ -1,0 +1,83 @@
+"""What the page's own engine needs: its script, the rules of the pipeline, and models, carried or fetched."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+from regard.config import to_dict
+from regard.folder.checkpoint import WEIGHTS
+from regard.look.document import Document, describe
+from regard.look.rules import rules
+from regard.look.session import Run, Session
+from regard.look.single_file import as_json, link, read_page
+from regard.look.subject import Subject
+
+MAX_MODEL_BYTES = 300_000_000
+"""largest weights that a file carries"""
+_OF_A_MODEL = ("version", "model", "parameters", "criteria", "code")
+"""parts of a document that are the same for every run of a model"""
+
+Place = Callable[[str], dict[str, str]]
+"""from the name of a model's file to where the page finds it"""
+
+
+def runs(subject: Subject) -> bool:
+    """Whether the page's engine can run a model: a Transformer from a folder, with SentencePiece."""
+    folder, manifest = subject.folder, subject.manifest
+    if folder is None or manifest.model.is_recurrent or manifest.tokenizer.kind == "tokenizers":
+        return False
+    return (folder / WEIGHTS).stat().st_size <= MAX_MODEL_BYTES
+
+
+def script() -> str:
+    """The engine as one script."""
+    return link("engine/worker.js", read_page)
+
+
+def setup(session: Session | None, models: list[Document]) -> Document:
+    """What the engine begins with: the rules, the models, and the session whose page this is."""
+    first = session and {
+        "text": session.original.text,
+        "sentence": session.original.sentence,
+        "decode": [to_dict(session.decode) for _ in session.unchanged],
+        "plain": session.options.plain,
+        "split": session.options.split,
+    }
+    return {"rules": rules(), "models": models, "first": first}
+
+
+def model(run: Run, place: Place) -> Document:
+    """A model as the engine reads it; `place` tells where its files are."""
+    subject = run.subject
+    files, described = subject.manifest.tokenizer, describe(run)
+    named = [files.vocabulary, files.target_vocabulary or files.vocabulary] if files.vocabulary else []
+    return {
+        "name": subject.name,
+        "manifest": to_dict(subject.manifest),
+        "template": {name: described[name] for name in _OF_A_MODEL},
+        "files": {
+            "weights": place(WEIGHTS),
+            "source": place(files.source),
+            "target": place(files.target),
+            "vocabularies": [place(name) for name in named],
+        },
+    }
+
+
+def contents(session: Session) -> dict[str, str]:
+    """The elements of a page that carries its models, by id."""
+    found: dict[str, str] = {}
+    models: list[Any] = []
+    for number, run in enumerate(session.unchanged):
+        folder = run.subject.folder
+        assert folder is not None
+
+        def place(name: str, number: int = number, folder: Any = folder) -> dict[str, str]:
+            found[f"model-{number}-{name}"] = base64.b64encode((folder / name).read_bytes()).decode()
+            return {"id": f"model-{number}-{name}"}
+
+        models.append(model(run, place))
+    engine = script().replace("</script", "<\\/script")
+    return {"regard-engine": engine, "regard-models": as_json(setup(session, models)), **found}

@@ -1,0 +1,151 @@
+"""The rules of the pipeline, for the page's own engine: every pattern of normalisation, protected spans and sentences.
+
+A pattern is translated from Python's syntax into JavaScript's, so that the page cannot differ from `translate` by a rule that
+was changed in one place only. Letters, digits, word characters and white space are Unicode's in both.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections.abc import Iterable
+from html.entities import html5
+from typing import Any
+
+from regard.documents import placement
+from regard.text import normalise, protected, sentences, words
+from regard.translate import protect
+
+_parser: Any = re._parser  # type: ignore[attr-defined]
+_WORD = r"\p{L}\p{N}_"
+_SPACE = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_CLASSES = {"DIGIT": r"\p{Nd}", "SPACE": _SPACE, "WORD": _WORD}
+_EDGE = f"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
+_ANCHORS = {
+    "AT_BEGINNING": "^",
+    "AT_BEGINNING_STRING": "^",
+    "AT_END_STRING": "$",
+    "AT_BOUNDARY": _EDGE,
+    "AT_NON_BOUNDARY": f"(?!{_EDGE})",
+}
+_CONSTANTS = (normalise, protected, sentences, words, placement, protect)
+"""modules whose patterns and plain constants the page reads by their names"""
+
+
+def rules() -> dict[str, Any]:
+    """For each module its constants: patterns as JavaScript, tables, words."""
+    found = {
+        module.__name__.rsplit(".", 1)[-1]: {
+            name.lower(): value
+            for name, each in vars(module).items()
+            if name.isupper() and (value := _told(each)) is not None
+        }
+        for module in _CONSTANTS
+    }
+    found["normalise"]["_entities"] = {
+        f"&{name}": sign for name, sign in html5.items() if normalise._ENTITY.fullmatch(f"&{name}")
+    } | {text: html.unescape(text) for text in _numbered() if normalise._ENTITY.fullmatch(text)}
+    return found
+
+
+def _numbered() -> Iterable[str]:
+    return (form for code in range(8300) for form in (f"&#{code};", f"&#0{code};", f"&#x{code:x};", f"&#x{code:X};"))
+
+
+def _told(value: Any) -> Any:
+    """A constant as JSON; None for what the page has no use for."""
+    if isinstance(value, re.Pattern):
+        return {"pattern": javascript(value)}
+    if isinstance(value, dict):
+        return {chr(key) if isinstance(key, int) else str(key): _told(each) for key, each in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        found = sorted(value) if isinstance(value, frozenset) else value
+        return [_told(each) for each in found]
+    return value if isinstance(value, str | int | float) else None
+
+
+def javascript(pattern: re.Pattern[str]) -> str:
+    """The same pattern for JavaScript's flag u.
+
+    >>> javascript(re.compile(r"(?i:no)\\.++\\s*(?P<mark>[*_])(?P=mark)"))[:24]
+    '(?:[nN][oO])(?=(?<a1>(?:'
+    """
+    assert not pattern.flags & (re.MULTILINE | re.DOTALL), "no pattern of the page takes these"
+    return _Translation().sequence(_parser.parse(pattern.pattern, pattern.flags), bool(pattern.flags & re.IGNORECASE))
+
+
+class _Translation:
+    """One pattern; what must not be tried again is a group that is looked ahead at, and then read."""
+
+    def __init__(self) -> None:
+        self.num_atomic = 0
+
+    def sequence(self, items: Iterable[Any], any_case: bool) -> str:
+        return "".join(self.item(str(code), value, any_case) for code, value in items)
+
+    def item(self, code: str, value: Any, any_case: bool) -> str:
+        inside = functools.partial(self.sequence, any_case=any_case)
+        match code, value:
+            case "LITERAL", _:
+                return f"[{_both(value)}]" if any_case and _both(value) != _sign(value) else _sign(value)
+            case "NOT_LITERAL", _:
+                return f"[^{_sign(value)}]"
+            case "ANY", _:
+                return r"[^\n]"
+            case "AT", _:
+                return _ANCHORS[str(value)]
+            case "IN", _:
+                return self.chosen(value, any_case)
+            case "BRANCH", (_, branches):
+                return f"(?:{'|'.join(map(inside, branches))})"
+            case "SUBPATTERN", (group, added, removed, items):
+                text = self.sequence(items, (any_case or bool(added & re.IGNORECASE)) and not removed & re.IGNORECASE)
+                return f"(?:{text})" if group is None else f"(?<g{group}>{text})"
+            case "GROUPREF", _:
+                return rf"\k<g{value}>"
+            case "ATOMIC_GROUP", _:
+                return self.atomic(inside(value))
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT", (least, most, items):
+                count = f"{{{least},{'' if most == _parser.MAXREPEAT else most}}}"
+                text = f"(?:{inside(items)}){count}{'?' * (code == 'MIN_REPEAT')}"
+                return self.atomic(text) if code == "POSSESSIVE_REPEAT" else text
+            case "ASSERT" | "ASSERT_NOT", (direction, items):
+                return f"(?{'<' * (direction < 0)}{'=' if code == 'ASSERT' else '!'}{inside(items)})"
+        raise AssertionError(f"no pattern of the page has {code}")
+
+    def atomic(self, text: str) -> str:
+        self.num_atomic += 1
+        return rf"(?=(?<a{self.num_atomic}>{text}))\k<a{self.num_atomic}>"
+
+    def chosen(self, items: Any, any_case: bool) -> str:
+        """A class of characters; the opposite of one inside it becomes an alternative."""
+        parts, others, is_not = "", [], False
+        for code, value in items:
+            match str(code):
+                case "NEGATE":
+                    is_not = True
+                case "LITERAL":
+                    parts += _both(value) if any_case else _sign(value)
+                case "RANGE":
+                    parts += f"{_sign(value[0])}-{_sign(value[1])}"
+                case "CATEGORY":
+                    kind = str(value).removeprefix("CATEGORY_")
+                    if kind.startswith("NOT_"):
+                        others.append(f"[^{_CLASSES[kind[4:]]}]")
+                    else:
+                        parts += _CLASSES[kind]
+        if is_not:
+            # Neither one of these, nor outside of those.
+            return f"(?:{''.join(f'(?!{each})' for each in others)}[^{parts}])" if others else f"[^{parts}]"
+        if not others:
+            return f"[{parts}]"
+        return f"(?:{'|'.join([*([f'[{parts}]'] if parts else []), *others])})"
+
+
+def _sign(code: int) -> str:
+    return chr(code) if chr(code).isascii() and chr(code).isalnum() else rf"\u{{{code:x}}}"
+
+
+def _both(code: int) -> str:
+    return "".join(dict.fromkeys(_sign(ord(each)) for each in (chr(code).lower(), chr(code).upper()) if len(each) == 1))

@@ -1,0 +1,295 @@
+"""The page's own engine in a real browser: the same numbers, tokens, searches and texts as Python's."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.conftest import Window
+from browser.find_tools import find_node, find_wabt
+from browser.reading import traced
+from browser.test_use import turn_to
+from fixtures import TEXT
+from look_fixtures import SEARCH, SENTENCE, make_subject, save_subject
+from playwright.sync_api import Page, expect
+from unit.test_one_path import texts
+from web_fixtures import serving
+
+import regard
+from regard.config import DecodeConfig, to_dict
+from regard.engine.torch import TorchEngine
+from regard.folder.catalogue import BUNDLED
+from regard.folder.tensors import WeightForm
+from regard.look.rules import rules
+from regard.look.single_file import link, read_page
+from regard.look.subject import Subject
+from regard.look.view import Look
+from regard.text.protected import find_protected
+from regard.text.tokenizer import Tokenizer
+from regard.translate.protect import mask
+from regard.translate.trace import find, trace_pair
+
+ENGINE = Path(regard.__file__).parent / "look" / "page" / "engine"
+TINY = dict(num_encoder_layers=2, num_decoder_layers=2)
+VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
+    "the paper's": ("fp32", {}),
+    "pre-norm, learned, gelu": ("fp16", dict(norm_placement="pre", position="learned", feed_forward="gelu", embedding_norm=True)),
+    "relative, rms, gated": ("int8", dict(position="relative", num_buckets=8, max_distance=11, norm="rms", feed_forward="gated-silu", tied="none")),
+    "rotary decoder": ("int8", dict(architecture="decoder-only", d_model=40, position="rotary", norm_placement="pre", norm="rms")),
+    "bert": ("fp32", dict(architecture="encoder-only", position="learned", scaled_embedding=False, output_bias=True, output_transform=True, feed_forward="gelu-tanh")),
+    "rejected ideas": ("fp32", dict(position="scaled", norm="batch", d_k=7)),
+}  # fmt: skip
+SENTENCES = ["Le chat dort sur le lit.", "Écrivez à jean@uni.fr avant midi !", "IL PLEUT. Où vas-tu ?"]
+
+OPEN = """async ([folder, manifest]) => {
+    const { learn } = await import("/engine/rules.js");
+    const { Subject } = await import("/engine/session.js");
+    const get = async (name) => (await fetch(name)).arrayBuffer();
+    learn(await (await fetch("/rules.json")).json());
+    const [weights, source] = [await get(`${folder}/model.safetensors`), await get(`${folder}/tokenizer.model`)];
+    window.open_ = (isPlain) => new Subject({ name: "", manifest, template: {} }, { weights, source, target: source }, isPlain);
+    window.subject = window.open_(false);
+}"""
+TRACE = """async ([source, target, reference]) => {
+    const { Trace } = await import("/engine/trace.js");
+    const file = await (await fetch(reference)).arrayBuffer();
+    const start = 8 + Number(new DataView(file).getBigUint64(0, true));
+    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, start - 8)));
+    delete header.__metadata__;
+    const found = {};
+    for (const isPlain of [false, true]) {
+        const subject = window.open_(isPlain);
+        if (!isPlain && !subject.weights.memory.kernels) throw new Error("this browser should have SIMD");
+        const { values } = subject.model.trace(source, target, new Trace());
+        for (const name of values.keys()) if (!(name in header)) found[name] = "made up";
+        for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
+            const bytes = file.slice(start + from, start + to);
+            const wanted = dtype === "I64" ? Float32Array.from(new BigInt64Array(bytes), Number) : new Float32Array(bytes);
+            const own = values.get(name);
+            if (String(own?.shape) !== String(shape)) { found[name] = `${own?.shape} is not ${shape}`; continue; }
+            // What is next to nothing beside its neighbours is held against them.
+            const most = wanted.reduce((most, value) => Math.max(most, Math.abs(value) < Infinity ? Math.abs(value) : 0), 0);
+            wanted.forEach((value, i) => {
+                const gap = own.data[i] === value ? 0 : Math.abs(own.data[i] - value) / Math.max(Math.abs(value), most / 50);
+                if (!(gap < 1e-4)) found[name] = `${own.data[i]} is not ${value} at ${i}`;
+            });
+        }
+    }
+    return found;
+}"""
+SEARCHES = """async ([sources, config, prefixes]) => {
+    const { search } = await import("/engine/search.js");
+    const { Engine } = await import("/engine/transformer.js");
+    const engine = new Engine(window.subject.model);
+    return sources.map((source, i) => {
+        const history = [];
+        const found = search(engine, source, config, { prefix: prefixes[i] }, history);
+        return [found.map((each) => each.tokens), found.map((each) => each.score), history.map((each) => each.beams)];
+    });
+}"""
+STAGES = """async ([given]) => {
+    const { split } = await import("/engine/sentences.js");
+    const { translator: { normaliser }, source, manifest } = window.subject;
+    const count = (text) => source.encode(normaliser.normalise(text).text).length;
+    return given.map((text) => {
+        const { sentences, glue } = split(text, manifest.source_language, count, manifest.longest);
+        return [sentences, glue, sentences.map((each) => {
+            const masked = window.subject.masked(each);
+            const spans = masked.spans.map(({ span }) => span);
+            return [normaliser.normalise(each, spans).text, masked.text, masked.spans.map(({ text, kind }) => [text, kind])];
+        })];
+    });
+}"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    """A folder on a server, with the engine's modules in it."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ENGINE, folder / "engine")
+    for name in ("fr-en", "en-fr", "chat", "story", "search"):
+        (folder / name).symlink_to(BUNDLED / name)
+    (folder / "rules.json").write_text(json.dumps(rules()))
+    (folder / "index.html").write_text("<!doctype html><title>engine</title><link rel=icon href=data:>")
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))) as server:
+        yield folder, f"http://127.0.0.1:{server.server_address[1]}/"
+
+
+Opens = Callable[[str, Subject], Page]
+
+
+@pytest.fixture
+def opens(window: Window, site: tuple[Path, str]) -> Opens:
+    """Opens a model of the site in the engine."""
+
+    def open_(name: str, subject: Subject) -> Page:
+        window.page.goto(site[1])
+        window.page.evaluate(OPEN, [f"/{name}", to_dict(subject.manifest)])
+        return window.page
+
+    return open_
+
+
+def tiny(folder: Path, form: WeightForm, **changes: Any) -> Subject:
+    """A random model on the site; what is read back holds the rounding of its form."""
+    subject = make_subject(**{**TINY, **changes})
+    shutil.rmtree(folder, ignore_errors=True)
+    task = "fill" if not subject.config.has_decoder else "translate" if subject.config.has_encoder else "write"
+    save_subject(replace(subject, manifest=replace(subject.manifest, weights=form)), folder, task)
+    return Subject.open(folder)
+
+
+def assert_traced_alike(page: Page, site: tuple[Path, str], subject: Subject) -> None:
+    config = subject.config
+    source = [*subject.source.encode(SENTENCE), config.eos_id] if config.has_encoder else []
+    target = subject.target.encode("Jane visite") if config.has_decoder else []
+    trace_pair(subject.network, source, target).save(site[0] / "trace.safetensors")
+    assert page.evaluate(TRACE, [source, target, "/trace.safetensors"]) == {}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_traced_value_is_torchs(opens: Opens, site: tuple[Path, str], variant: str) -> None:
+    form, changes = VARIANTS[variant]
+    subject = tiny(site[0] / "tiny", form, **changes)
+    assert_traced_alike(opens("tiny", subject), site, subject)
+
+
+@pytest.mark.parametrize("name", ["fr-en", "en-fr", "chat", "story", "search"])
+def test_every_traced_value_of_the_bundled_models_is_torchs(opens: Opens, site: tuple[Path, str], name: str) -> None:
+    subject = Subject.open(BUNDLED / name)
+    assert_traced_alike(opens(name, subject), site, subject)
+
+
+def made_up(words: list[str], count: int) -> list[str]:
+    """Sentences of words, numbers, and signs that no vocabulary has."""
+    draw = random.Random(3)
+    rare = ["42", "x²", "naïve", "дом", "😀", "▁", "\t", "  ", "\U000f2581", "e\u0301", "ﬁn", "日本"]
+    return [
+        " ".join(draw.choice(words if draw.random() < 0.9 else rare) for _ in range(draw.randint(1, 14)))
+        for _ in range(count)
+    ]
+
+
+def test_ten_thousand_sentences_have_the_same_tokens(opens: Opens, site: tuple[Path, str]) -> None:
+    subject = tiny(site[0] / "tiny", "fp32")
+    bundled = {name: Tokenizer.load(BUNDLED / name / "tokenizer.model") for name in ("fr-en", "en-fr", "search")}
+    (site[0] / "unigram.model").write_bytes(
+        (unigram := Tokenizer.train(TEXT, vocabulary=400, exact=False, kind="unigram")).proto
+    )
+    page = opens("tiny", subject)
+    words = sorted(
+        {word for line in TEXT for word in line.split()}
+        | {word for text in [*texts("fr"), *texts("en")] for word in text.split()}
+    )
+    sentences = made_up(words, 2500)
+    for name, tokenizer in {
+        **{f"{name}/tokenizer.model": each for name, each in bundled.items()},
+        "unigram.model": unigram,
+    }.items():
+        found = page.evaluate(
+            """async ([file, sentences]) => {
+                const { Tokenizer } = await import("/engine/tokenizer.js");
+                const tokenizer = new Tokenizer(await (await fetch(file)).arrayBuffer());
+                return sentences.map((each) => tokenizer.encode(each)).map((ids) => [ids, tokenizer.decode(ids)]);
+            }""",
+            [f"/{name}", sentences],
+        )
+        wanted = tokenizer.encode_batch(sentences)
+        assert found == [[ids, tokenizer.decode(ids)] for ids in wanted], name
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy"])
+def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str], method: str) -> None:
+    subject = tiny(site[0] / "tiny", "int8", position="sinusoidal")
+    page = opens("tiny", subject)
+    engine, draw = TorchEngine(subject.network), random.Random(5)
+    config = DecodeConfig(
+        **{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1}
+    )
+    sources = [[*draw.choices(range(300, 390), k=draw.randint(1, 12)), subject.config.eos_id] for _ in range(200)]
+    prefixes = [draw.choices(range(300, 390), k=draw.choice([0, 0, 2])) for _ in sources]
+    for source, prefix, (tokens, scores, beams) in zip(
+        sources, prefixes, page.evaluate(SEARCHES, [sources, to_dict(config), prefixes]), strict=True
+    ):
+        found = find(engine, source, config, prefix)
+        assert tokens == [each.tokens for each in found.hypotheses]
+        assert scores == pytest.approx([each.score for each in found.hypotheses], rel=1e-4)
+        assert beams == [each.beams for each in found.history]
+
+
+@pytest.mark.parametrize("name", ["fr-en", "en-fr"])
+def test_the_stages_of_a_text_are_those_of_translate(opens: Opens, name: str) -> None:
+    model = regard.load(name)
+    translator, given = model._translator, texts(name[:2])[:600]
+    subject = Subject.open(BUNDLED / name)
+    for text, (sentences, glue, stages) in zip(given, opens(name, subject).evaluate(STAGES, [given]), strict=True):
+        parts = translator.split(text)
+        assert (sentences, glue) == (parts.sentences, parts.glue), text
+        for sentence, (read, masked, found) in zip(sentences, stages, strict=True):
+            spans = find_protected(sentence, translator.normaliser.knows)
+            normalised = translator.normaliser.normalise(sentence, [each.span for each in spans])
+            assert found == [[each.text, each.kind] for each in spans]
+            assert (read, masked) == (normalised.text, mask(sentence, normalised, spans).text)
+
+
+def test_the_kernels_are_what_their_source_gives(tmp_path: Path) -> None:
+    node, assembler = find_node(), find_wabt()
+    assert node and assembler, "run ./check once, or python tests/browser/find_tools.py"
+    made = tmp_path / "kernels.wasm"
+    subprocess.run([node, str(assembler), str(ENGINE / "kernels.wat"), "-o", str(made)], check=True)
+    [held] = re.findall(r'"([\w+/=]+)"', (ENGINE / "kernels_bytes.js").read_text())
+    assert base64.b64decode(held) == made.read_bytes()
+
+
+def test_the_scripts_of_a_file_are_small() -> None:
+    scripts = [link(entry, read_page) for entry in ("main.js", "engine/worker.js")]
+    assert 100_000 < sum(len(each.encode()) for each in [*scripts, read_page("style.css")]) < 335_000
+
+
+def test_a_file_without_a_network_translates_what_is_typed(
+    windows: Callable[..., Window], saved: Path, look: Look
+) -> None:
+    assert os.path.getsize(saved) < 36_000_000
+    page = windows(offline=True).goto(saved.as_uri())
+    expect(page.locator("#engine")).to_have_text("JavaScript engine")
+    model = regard.load("fr-en")
+    for sentence in SENTENCES:
+        page.fill("#ask-text", sentence)
+        page.keyboard.press("Enter")
+        expect(page.locator("#sentence .to")).to_have_text(model.translate(sentence))
+        expect(page.locator("#sentence .from")).to_have_text(sentence)
+    # Its numbers are those that Python has for this text.
+    run = look.session.text(SENTENCES[0])
+    page.fill("#ask-text", SENTENCES[0])
+    page.keyboard.press("Enter")
+    expect(page.locator("#sentence .from")).to_have_text(SENTENCES[0])
+    turn_to(page, "attention")
+    cells = page.locator("#panel [data-name][data-value][data-index]").evaluate_all(
+        "nodes => nodes.map(({ dataset: { name, index, value } }) => [name, index.split(',').map(Number), Number(value)])"
+    )
+    assert len(cells) > 3
+    for name, index, value in cells:
+        assert value == pytest.approx(traced(run, name, tuple(index)), rel=1e-4, abs=1e-5), name
+    turn_to(page, "what-if")
+    silent = {"kind": "head-off", "attention": "encoder.layers.0.self_attention", "head": 0}
+    wanted = look.session.whatif([silent], run.number)
+    page.locator("#panel button", has_text="off").first.click()
+    expect(page.locator("#text-after")).to_have_text(wanted.stage("restored"))
+    expect(page.locator("#banner")).to_contain_text("head 1 off")

@@ -102,7 +102,8 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
     again, _ = engine.step(np.array([7, 8, 9]), second)
     assert np.array_equal(again, expected)
     last, _ = engine.step(np.array([8, 7]), doubled.select(np.array([0, 2])))
-    assert np.array_equal(last, expected[[1, 0]])
+    # Each row stands beside an unused one: products of two rows may add in another order than those of one.
+    assert np.allclose(last, expected[[1, 0]], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (21, 7)])

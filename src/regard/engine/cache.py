@@ -155,21 +155,22 @@ class Cache:
         np.fill_diagonal(other._alike, _ALWAYS)
         return other
 
-    def spread(self, rows: list[int], length: int) -> list[int]:
-        """A row of its own for each of `rows`: a repeated row is copied over an unused one.
+    def spread(self, rows: list[int], length: int, width: int) -> list[int]:
+        """A row of its own for each of `rows`: a repeated row is copied over an unused one of the same sentence.
 
-        The rows of a sentence stay together, as many as before, so the first unused row always belongs to the
-        same sentence. Hypotheses of one sentence mostly differ in their last words only, and only the places
+        Each sentence has `width` rows side by side. Hypotheses of one sentence mostly differ in their last words only, and only the places
         where two rows differ are copied.
         """
-        unused = iter(sorted(set(range(self.num_rows)).difference(rows)))
+        unused: dict[int, list[int]] = {}
+        for row in sorted(set(range(self.num_rows)).difference(rows), reverse=True):
+            unused.setdefault(row // width, []).append(row)
         taken: set[int] = set()
         places = []
         array, alike = self.block.array, self._alike
         for row in rows:
             place = row
             if row in taken:
-                place = next(unused)
+                place = unused[row // width].pop()
                 begin = alike[place, row]
                 array[:, place, :, begin:length] = array[:, row, :, begin:length]
                 alike[place] = alike[:, place] = alike[row]

@@ -146,6 +146,8 @@ def _sums_bytes_exactly() -> bool:
     Such an x86 adds two products in 16 bits and saturates; onnxruntime has a slower way that does not. See
     docs/decisions/002-int8.md.
     """
-    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
-        return True
-    return not processor_flags().isdisjoint({"avx512_vnni", "avx_vnni"})
+    return not is_x86() or not processor_flags().isdisjoint({"avx512_vnni", "avx_vnni"})
+
+
+def is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64", "i386", "i686", "x86")

@@ -7,6 +7,7 @@ costs little more than the graph itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from regard.decode.interface import State
 from regard.engine import Precision, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
-from regard.engine.graphs import MEMORY, Graphs
+from regard.engine.graphs import MEMORY, Graphs, is_x86
 
 MAX_PLACES = 256
 """Tokens of one row read in one pass: the scores of all lie in cache together."""
@@ -33,10 +34,15 @@ class OnnxState:
     rows: list[int]
     """The cache's row of each row: a new order moves nothing."""
     sources: Sources
-    """The sentences that still have rows, in the order of the rows."""
+    """Of `sentences`."""
+    sentences: list[int]
+    """The sentences that still have rows; each has `width` rows of the cache, of which some may be unused."""
+    width: int
     sentence_of: list[int]
     """For each row, its sentence in `all_sources`."""
     all_sources: Sources
+    is_even: bool
+    """Whether the cache must have an even number of rows; see `OnnxEngine.start`."""
     attention: np.ndarray | None = None
     wants_attention: bool = False
 
@@ -48,23 +54,41 @@ class OnnxState:
         if self.cache is not None:
             self.cache.num_holders -= 1
 
+    @property
+    def num_rows(self) -> int:
+        """Of the cache."""
+        return len(self.sentences) * self.width
+
     def select(self, indices: np.ndarray) -> OnnxState:
+        """A sentence that loses some of its rows keeps their places, unused: less work than moving all others."""
         wanted: list[int] = np.asarray(indices).tolist()
         chosen = [self.sentence_of[index] for index in wanted]
-        sources = self.sources
-        if chosen != self.sentence_of:
-            sources = self.all_sources.select(_grouped(np.array(chosen)))
+        counts = Counter(chosen)
+        width = max(self.width, *counts.values())
+        width += self.is_even and width > 1 and width % 2
+        sentences = list(counts)
+        if self.is_even and width == 1 and len(sentences) % 2:
+            sentences.append(sentences[-1])
+        is_same = sentences == self.sentences
+        sources = self.sources if is_same else self.all_sources.select(np.array(sentences))
         rows = [self.rows[index] for index in wanted]
         attention = None if self.attention is None else self.attention[wanted]
-        rest = self.all_sources, attention, self.wants_attention
-        return OnnxState(self.position, self.cache, rows, sources, chosen, *rest)
+        rest = sentences, width, chosen, self.all_sources, self.is_even, attention, self.wants_attention
+        return OnnxState(self.position, self.cache, rows, sources, *rest)
 
-
-def _grouped(sentence_of: np.ndarray) -> np.ndarray:
-    """One entry for each run of equal sentences if all runs are equally long, else one for each row."""
-    starts = np.flatnonzero(np.diff(sentence_of, prepend=-1))
-    lengths = np.diff(starts, append=len(sentence_of))
-    return sentence_of[starts] if np.unique(lengths).size == 1 else sentence_of
+    def places(self) -> tuple[list[int], list[int]]:
+        """For each row of a new cache the row it continues, and the new cache's row of each row."""
+        order: list[int] = []
+        places = [0] * len(self.rows)
+        of: dict[int, list[int]] = {}
+        for index, sentence in enumerate(self.sentence_of):
+            of.setdefault(sentence, []).append(index)
+        for sentence in self.sentences:
+            own = of[sentence]
+            for index in own:
+                places[index] = len(order) + own.index(index)
+            order += [self.rows[index] for index in own] + [self.rows[own[-1]]] * (self.width - len(own))
+        return order, places
 
 
 class OnnxEngine:
@@ -89,6 +113,7 @@ class OnnxEngine:
         own = {"tokens", "positions", "last", "total", "places", "count"}
         self._decoder: Any = kernel or graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
+        self._in_pairs = kernel is None and self.quantized and is_x86()
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_key_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
@@ -99,7 +124,10 @@ class OnnxEngine:
             read = Sources(dict(zip(self._cross_inputs, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
         each = list(range(len(sources)))
-        return OnnxState(0, None, each, read, each, read, wants_attention=wanted)
+        # On x86-64 the products of the last of an odd number of rows add in another order than those of two rows.
+        is_even = self._in_pairs and self._encoder is not None
+        state = OnnxState(0, None, each, read, each, 1, each, read, is_even, wants_attention=wanted)
+        return state.select(np.array(each)) if is_even and len(each) % 2 else state
 
     def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
         rows = np.asarray(tokens)[:, None]
@@ -124,10 +152,10 @@ class OnnxEngine:
         begin = 0
         while begin < length:
             # The attention kernel takes several tokens of several rows only at the start.
-            at_once = MAX_PLACES if num_rows == 1 else length if state.position == 0 else 1
+            at_once = MAX_PLACES if state.num_rows == 1 else length if state.position == 0 else 1
             end = min(begin + at_once, length)
             outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
-            found = outputs["log_probabilities"].reshape(num_rows, -1, self.config.target_vocab_size)
+            found = outputs["log_probabilities"].reshape(state.num_rows, -1, self.config.target_vocab_size)
             wanted = following[:, begin:end, None]
             values[:, begin:end] = np.take_along_axis(found[state.rows], wanted, axis=2)[..., 0]
             begin = end
@@ -145,21 +173,21 @@ class OnnxEngine:
         cache.filled = position = state.position + length
         seen = call.outputs.get("attention")
         if seen is not None:
-            seen = seen.mean(axis=1).reshape(len(state.rows), length, -1)
+            seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
             seen = seen[rows, -1, : state.sources.longest]
-        rest = state.sources, state.sentence_of, state.all_sources, seen, state.wants_attention
-        newer = OnnxState(position, cache, rows, *rest)
+        same = state.sources, state.sentences, state.width, state.sentence_of, state.all_sources, state.is_even
+        newer = OnnxState(position, cache, rows, *same, seen, state.wants_attention)
         return call.outputs, newer
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:
-        """A cache with only the state's rows, filled up to its position; and the cache's row of each row."""
+        """A cache with the state's sentences, filled up to its position; and the cache's row of each row."""
         cache, rows = state.cache, state.rows
         if cache is None:
-            cache = Cache(self._pool, state.sources, len(state.rows), max(FIRST_CAPACITY, room))
-            return cache, list(range(len(state.rows)))
+            cache = Cache(self._pool, state.sources, state.num_rows, max(FIRST_CAPACITY, room))
+            return cache, state.places()[1]
         if (
             cache.sources is state.sources
-            and cache.num_rows == len(state.rows)
+            and cache.num_rows == state.num_rows
             and cache.filled == state.position
             and cache.capacity >= state.position + room
         ):
@@ -167,9 +195,9 @@ class OnnxEngine:
                 return cache, rows
             # Only this state holds it: rows that it dropped may be overwritten.
             if cache.num_holders == 1:
-                return cache, cache.spread(rows, state.position)
-        moved = cache.moved(state.sources, rows, state.position, room)
-        return moved, list(range(len(state.rows)))
+                return cache, cache.spread(rows, state.position, state.width)
+        order, places = state.places()
+        return cache.moved(state.sources, order, state.position, room), places
 
     def _prepared(self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int) -> Call:
         key = wanted, length, count, state.sources.shape if state.wants_attention else None
@@ -179,7 +207,7 @@ class OnnxEngine:
                 call.read_from(state.sources)
             return call
         cache.block.calls.clear()  # a search asks one thing at a time
-        rows, vocab_size = len(state.rows), self.config.target_vocab_size
+        rows, vocab_size = state.num_rows, self.config.target_vocab_size
         places = rows * length
         inputs: dict[str, np.ndarray] = {
             "tokens": np.zeros((rows, length), np.int64),

@@ -22,6 +22,7 @@ import { align } from "./words.js";
 const NO_REPEAT = 3;
 /** times the beam is doubled to find candidates with different texts */
 const WIDENINGS = 2;
+const MOST_HYPOTHESES = 256;
 
 export class Translator {
 	/** @param {Engine} engine @param {any} manifest config.json @param {Tokenizer} source @param {Tokenizer} target */
@@ -108,9 +109,12 @@ export class Translator {
 		if (numBest === 1 || decode.method !== "beam") return found(decode);
 		/** @type {Candidate[]} */
 		let different = [];
-		for (let i = 0, { beam } = decode; i <= WIDENINGS && different.length < numBest; i++, beam *= 2) {
+		for (let i = 0, { beam } = decode; i <= WIDENINGS && different.length < numBest; i++, beam = Math.min(2 * beam, MOST_HYPOTHESES)) {
 			const byText = new Map();
-			for (const each of found({ ...decode, beam, n_best: beam })) if (!byText.has(each.text)) byText.set(each.text, each);
+			for (const each of found({ ...decode, beam, n_best: beam })) {
+				const text = stripped(each.text).replace(/\s+/g, " ");
+				if (!byText.has(text)) byText.set(text, each);
+			}
 			different = [...byText.values()].slice(0, numBest);
 		}
 		return different;
@@ -160,13 +164,26 @@ function joined(masked, parts) {
 	const made = parts.flatMap((part) => part.candidates.slice(0, 1));
 	const left = made.values();
 	let text = "";
+	/** @type {Link[]} */
+	const links = [];
+	/** @param {Span} span @param {number} by @returns {Span} */
+	const shifted = ([start, end], by) => [start + by, end + by];
 	masked.outside().forEach((between, place) => {
 		const part = stripped(between);
 		const [before, after] = part ? edges(between) : [between.length, 0];
-		const written = hasWord(part) ? asAPart(left.next().value?.text ?? "", part) : part;
-		text += between.slice(0, before) + written + between.slice(between.length - after) + (masked.spans[place]?.text ?? "");
+		text += between.slice(0, before);
+		const best = hasWord(part) ? left.next().value : undefined;
+		const written = best ? asAPart(best.text, part) : part;
+		const start = before + (masked.spans[place - 1]?.span[1] ?? 0);
+		for (const { source, target, weight } of best?.alignment ?? []) {
+			if (target[1] <= written.length) links.push({ source: shifted(source, start), target: shifted(target, text.length), weight });
+		}
+		text += written + between.slice(between.length - after);
+		const next = masked.spans[place];
+		if (next) links.push({ source: next.span, target: [text.length, text.length + next.text.length], weight: 1 });
+		text += next?.text ?? "";
 	});
-	return { text, written: made.map((one) => one.written).join(" "), tokens: made.flatMap((one) => one.tokens), hypothesis: null, alignment: [] };
+	return { text, written: made.map((one) => one.written).join(" "), tokens: made.flatMap((one) => one.tokens), hypothesis: null, alignment: links };
 }
 
 /** A sentence that is not translated. @param {string} given @param {string} read @param {string[]} flags @returns {Sentence} */

@@ -290,6 +290,8 @@ def test_a_file_without_a_network_translates_what_is_typed(
     turn_to(page, "what-if")
     silent = {"kind": "head-off", "attention": "encoder.layers.0.self_attention", "head": 0}
     wanted = look.session.whatif([silent], run.number)
-    page.locator("#panel button", has_text="off").first.click()
+    page.select_option("#off-attention", silent["attention"])
+    page.select_option("#off-head", "0")
+    page.click("#do-head-off")
     expect(page.locator("#text-after")).to_have_text(wanted.stage("restored"))
     expect(page.locator("#banner")).to_contain_text("head 1 off")

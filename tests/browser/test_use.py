@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import urllib.request
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from browser.conftest import Window, address_of
 from browser.reading import assert_traced, shown_in
@@ -36,7 +37,8 @@ def test_play_step_and_back(show: Show, run: Run) -> None:
     expect(count).to_have_text(f"step 2 of {last}")
     page.click("#step-back")
     expect(count).to_have_text(f"step 1 of {last}")
-    page.clock.install()
+    page.clock.install(time=datetime(2026, 1, 1, tzinfo=UTC))
+    page.clock.pause_at(datetime(2026, 1, 1, 1, tzinfo=UTC))
     page.click("#play")
     expect(page.locator("#play")).to_contain_text("pause")
     for step in range(2, last + 1):

@@ -179,7 +179,10 @@ def test_weights_are_shares_of_what_may_be_seen(variant, random_model, sentences
         hidden = hidden.expand(-1, query_len, -1)
         if path.startswith("decoder") and path.endswith("self_attention"):
             hidden = hidden | torch.ones(query_len, key_len, dtype=torch.bool).triu(1)
-        hidden = hidden[:, None].expand(-1, 3, -1, -1)
+            # A sliding window hides what is further back.
+            window = variant.get("window", 0)
+            hidden = hidden | torch.ones(query_len, key_len, dtype=torch.bool).tril(-window if window else -key_len)
+        hidden = hidden[:, None].expand(trace[f"{path}.masked"].shape)
         assert torch.equal(trace[f"{path}.masked"] == -torch.inf, hidden)
         weights = trace[f"{path}.weights"]
         assert not weights[hidden].any() and (weights[~hidden] > 0).all()

@@ -1,7 +1,7 @@
 """One path: translate, trace, look, serve, evaluate and translate-corpus end in the same text, for any input.
 
-2,000 texts of mixed kinds, half of them French and half English, through the bundled models: their searches are followed as
-a trace and look do it, and a server is asked for them. Full traces, pages, evaluations and corpora are made of a sample.
+2,000 texts of mixed kinds, half of them French and half English, through the bundled models: the stages that a trace and a
+page show, and a server's answers. Searches are followed, full traces, pages, evaluations and corpora made for samples.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from regard.translate.trace import follow
 
 NUM_TEXTS = 1000
 """of each direction"""
-NUM_TRACED, CHUNK = 8, 50
+NUM_FOLLOWED, NUM_TRACED, CHUNK = 100, 8, 50
 
 PEOPLE = ["Claire Noël", "Nigel Price", "Tom Hill", "Anna", "M. Petit", "Dr. Stone", "Marie", "田中"]  # fmt: skip
 LINKS = ["https://a.org/b?c=1", "www.example.net/x", "j.martin@uni.fr", "/etc/hosts", "data_1.csv", "@marc", "{name}", "%s", "<b>", "v1.2.3", "INV-2024-17", "+33 6 12 34 56 78"]  # fmt: skip
@@ -107,11 +107,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
 def test_a_trace_ends_in_the_translation(pair: tuple[regard.Model, list[str], list[str]]) -> None:
     model, given, expected = pair
     differences = []
-    for text, end in zip(given, expected, strict=True):
-        stages = follow(model.translator, text, model.manifest.decode).stages()
-        if [stages["text.given"], stages["text.restored"]] != [text, end]:
-            differences.append((text, stages, end))
+    for start in range(0, NUM_TEXTS, CHUNK):
+        found = model.translate(given[start : start + CHUNK], details=True)
+        for text, translation, end in zip(given[start:], found, expected[start:], strict=False):
+            stages = [translation.stage(name) for name in ("given", "restored")]
+            if stages != [text, end]:
+                differences.append((text, stages, end))
     assert differences == []
+    # A trace and a page follow the search of one text alone.
+    for text, end in list(zip(given, expected, strict=True))[:: NUM_TEXTS // NUM_FOLLOWED]:
+        stages = follow(model.translator, text, model.manifest.decode).stages()
+        assert [stages["text.given"], stages["text.restored"]] == [text, end]
 
 
 def test_a_full_trace_and_a_page_end_in_the_translation(pair: tuple[regard.Model, list[str], list[str]]) -> None:

@@ -41,7 +41,7 @@ def asked(tmp_path: Path) -> stages.Distillation:
     quick = TrainConfig(steps=6, batch_tokens=400, validate_every=3)
     teacher = make_model_folder(tmp_path / "teacher")
     text = (tmp_path / "a.fr", tmp_path / "b.fr")
-    return stages.Distillation(teacher, text, Request(data, quick, "tiny", SHAPE), min_score=-99)
+    return stages.Distillation(teacher, text, Request(data, quick, "tiny", SHAPE), min_score=-99.0)
 
 
 def finish(asked: stages.Distillation, output: Path, said: list[str] | None = None) -> Path:
@@ -82,7 +82,7 @@ def test_a_run_killed_twice_ends_as_one_that_was_not(
     finish(asked, broken)
     assert (broken / "model" / "README.md").read_text() == card, "nothing is left to do"
     with pytest.raises(UsageError, match="holds a job with options"):
-        stages.distil(stages.replace(asked, min_score=0), broken, load, (done, done), said.append)
+        stages.distil(stages.replace(asked, min_score=0.0), broken, load, (done, done), said.append)
 
 
 def test_what_teaches_nothing_is_dropped(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_links_are_left_out_and_torn_archives_refused(
     ("wanted", "options", "message"),
     [
         ("http://example.org/a.zip", {}, "must be an address https://"),
-        ("teacher", {}, "must be an address https://… or hf:owner/name: got 'teacher'"),
+        ("teacher", {}, "an address https://…, hf:owner/name, or opus-mt: and a pair such as en-de: got 'teacher'"),
         ("https://example.org/", {}, "letters, digits, . _ and -: got ''; give another --name"),
         ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),
         ("hf:model", {}, "written hf:owner/name"),

@@ -135,8 +135,9 @@ class Session:
         """Another sentence of the text, in the model of run `number`."""
         run = self.run(number)
         first = run.original or run
-        if first.sentence == sentence:
-            return first
+        for each in (first, *self.unchanged):
+            if each.subject is first.subject and each.text == first.text and each.sentence == sentence:
+                return each
         place: Any = {"model": first.model, "sentence": sentence}
         with self._lock:
             return self._keep(self._run(self._next, first.subject, first.text, **place))

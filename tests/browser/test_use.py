@@ -56,6 +56,8 @@ def test_play_step_and_back(show: Show, run: Run) -> None:
     expect(page.locator(".traveller")).not_to_have_count(0)
     page.click("#play")
     page.emulate_media(reduced_motion="reduce")
+    # The other tests share the window.
+    page.clock.resume()
 
 
 def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import ModelError, UsageError
-from regard.text.foreign import VocabularyTokenizer
+from regard.text.imported_tokenizers import VocabularyTokenizer
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 
 WORDS = "the cat sat on a mat while seven small dogs were running around unfinished houses".split()

@@ -107,7 +107,7 @@ def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Tokenize
     if files.kind == "sentencepiece":
         own = Tokenizer.load(folder / files.source)
         return own, own if files.joint else Tokenizer.load(folder / files.target)
-    from regard.text.foreign import JsonTokenizer, VocabularyTokenizer
+    from regard.text.imported_tokenizers import JsonTokenizer, VocabularyTokenizer
 
     def opened(file: str, vocabulary: str, **beginning: Any) -> TokenizerBase:
         name, content = str(folder / file), read_tokenizer_file(folder / file)

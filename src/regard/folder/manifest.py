@@ -25,7 +25,7 @@ class TokenizerFiles(Settings):
     """The tokenizer's files; source and target name the same file when the vocabulary is joint."""
 
     kind: TokenizerKind = "sentencepiece"
-    """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.foreign`"""
+    """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.imported_tokenizers`"""
     source: str = "tokenizer.model"
     target: str = "tokenizer.model"
     vocabulary: str = ""

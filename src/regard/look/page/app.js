@@ -1,6 +1,6 @@
 /** What every panel receives: the state, the numbers, and methods to change the state. */
 
-import { attentions, numLayers, parsePath, subLayers } from "./anatomy.js";
+import { attentions, numLayers, parsePath, subLayers } from "./structure.js";
 
 export class App {
 	/** @param {Store} store @param {DataSource} data */

@@ -1,8 +1,8 @@
 /** How each number follows from others: `derive` fetches its operands and does the sum again in double precision. */
 
-import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./anatomy.js";
 import { count, readable, show, tokenLabels, wave } from "./numbers.js";
 import { Question } from "./question.js";
+import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 const SHOWN_EXPONENTIALS = 24;

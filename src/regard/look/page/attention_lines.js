@@ -1,12 +1,12 @@
 /** Attention as lines between words, while the second sentence is being written. */
 
-import { attentions, parsePath, sidesOf, titleOf, writtenWords } from "./anatomy.js";
 import { attentionChoice } from "./attention_panel.js";
 import { headStyle } from "./colours.js";
 import { cell, choice, div, drawing, drawToWidth, element, legend, p, section, span, tableRow, twin } from "./dom.js";
 import { arrange, labelsOf, paintLines } from "./line_drawing.js";
 import { count, joined, show, tokenLabels } from "./numbers.js";
 import { lead } from "./parts.js";
+import { attentions, parsePath, sidesOf, titleOf, writtenWords } from "./structure.js";
 import { byWords, range } from "./tensor.js";
 
 const HEADS = { one: "this head", layer: "all heads", all: "all layers" };

@@ -1,10 +1,10 @@
 /** One head step by step: queries, keys and values; scores, scaling, mask, softmax; context, W_O, sum, norm. */
 
-import { attentions, parsePath, readBy, reasonHidden, sidesOf, squareName, streamInto, titleOf } from "./anatomy.js";
 import { choice, div, element, p } from "./dom.js";
 import { Cursor } from "./matrix.js";
 import { show } from "./numbers.js";
 import { band, card, codeLink, lead, normText, square } from "./parts.js";
+import { attentions, parsePath, readBy, reasonHidden, sidesOf, squareName, streamInto, titleOf } from "./structure.js";
 import { range } from "./tensor.js";
 
 /** Which attention, as buttons: kind, layer, head. @param {App} app @param {string} [heads] one, those of a layer, or all */

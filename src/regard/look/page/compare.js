@@ -1,10 +1,10 @@
 /** Two models on one sentence. */
 
-import { attentions, sidesOf, writtenWords } from "./anatomy.js";
 import { b, choice, div, element, p, span } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, joined, percent, readable, show } from "./numbers.js";
 import { lead } from "./parts.js";
+import { attentions, sidesOf, writtenWords } from "./structure.js";
 import { byWords, range, total } from "./tensor.js";
 
 /** What each written word, or each word read, attends to in a model: the mean of its last attention to the source over the heads, between words. @param {App} app @param {Doc} doc */

@@ -1,10 +1,10 @@
 /** Positions that are not added: rotary ones turn queries and keys, relative ones add a number for each distance. */
 
-import { attentions, parsePath } from "./anatomy.js";
 import { p } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { show, tokenLabels, wave } from "./numbers.js";
 import { card, codeLink, lead } from "./parts.js";
+import { attentions, parsePath } from "./structure.js";
 import { range } from "./tensor.js";
 
 const MOST_DISTANT = 40;

@@ -1,11 +1,11 @@
 /** The dock at the foot of the page: one number taken apart, each of its operands a button to the next. */
 
-import { describe } from "./anatomy.js";
 import { agreement, canDerive, derive } from "./arithmetic.js";
 import { bar, button, div, element, marks, p, span, table, tableRow } from "./dom.js";
 import { rowTimesColumn } from "./motion.js";
 import { show } from "./numbers.js";
 import { trouble } from "./parts.js";
+import { describe } from "./structure.js";
 
 export class Explanation {
 	/** @param {App} app @param {HTMLElement} root */

@@ -1,10 +1,10 @@
 /** Every head of every layer at a glance: one canvas for each kind of attention. */
 
-import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, filled, marks, span, tableRow, twin, walkable } from "./dom.js";
 import { show, tokenLabels } from "./numbers.js";
 import { lead, card } from "./parts.js";
+import { attentions, sidesOf } from "./structure.js";
 import { range } from "./tensor.js";
 
 const LARGEST_THUMBNAIL = 132;

@@ -2,7 +2,6 @@
 
 import { App } from "./app.js";
 import { openAsk } from "./ask.js";
-import { writtenWords } from "./anatomy.js";
 import { attentionPanel, feedForwardPanel } from "./attention_panel.js";
 import { currentTheme } from "./colours.js";
 import { comparePanel } from "./compare.js";
@@ -23,6 +22,7 @@ import { DataSource } from "./source.js";
 import { IN_ADDRESS, Store } from "./store.js";
 import { textBefore } from "./stages.js";
 import { Player, tokenStrips } from "./strip.js";
+import { writtenWords } from "./structure.js";
 import { goToStep, tourCard } from "./tour.js";
 import { runBanner, whatIfPanel } from "./whatif.js";
 

@@ -1,8 +1,8 @@
 /** The paper's Figure 1, drawn for the loaded model and always in sight: each box opens what it computes. */
 
-import { numLayers, parsePath, subLayers } from "./anatomy.js";
 import { button, caption, choice, div, drawing, element, marks, p, pressable, span } from "./dom.js";
 import { percent, textOf } from "./numbers.js";
+import { numLayers, parsePath, subLayers } from "./structure.js";
 
 const BOX_WIDTH = 104;
 

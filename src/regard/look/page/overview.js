@@ -1,12 +1,12 @@
 /** The whole computation: tokens, embedding, position, every layer, memory, the decoder, the next token. */
 
-import { layerOutput, numLayers, stackOutput, titleOf } from "./anatomy.js";
 import { linesBetween } from "./attention_lines.js";
 import { alignment } from "./compare.js";
 import { button, cell, element, p, section, span, tableRow, twin } from "./dom.js";
 import { hasOutput } from "./map.js";
 import { count, isSpecial, percent, readable, textOf, tokenLabels } from "./numbers.js";
 import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
+import { layerOutput, numLayers, stackOutput, titleOf } from "./structure.js";
 
 /** weights below are not drawn */
 const LEAST = 0.04;

@@ -1,9 +1,9 @@
 /** Small parts that several panels share. */
 
-import { sideOf, sidesOf, squareName } from "./anatomy.js";
 import { bar, button, cell, element, marks, p, section, span } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { percent, readable, show, tokenLabels } from "./numbers.js";
+import { sideOf, sidesOf, squareName } from "./structure.js";
 import { extent } from "./tensor.js";
 
 /** A traced array with one row a position and one column a feature. @param {App} app @param {string} name @param {Partial<MatrixOptions> & {head?: number}} [extra] */

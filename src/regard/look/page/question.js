@@ -1,7 +1,7 @@
 /** One number being taken apart: what every rule of the arithmetic needs. */
 
-import { parsePath, sidesOf } from "./anatomy.js";
 import { tokenLabels } from "./numbers.js";
+import { parsePath, sidesOf } from "./structure.js";
 import { total } from "./tensor.js";
 
 export class Question {

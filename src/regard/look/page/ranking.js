@@ -1,8 +1,8 @@
 /** How much each head matters: the change of the output's log-probability when it is off, the largest first. */
 
-import { attentions, titleOf } from "./anatomy.js";
 import { button, div, element, p, table, tableRow } from "./dom.js";
 import { barCells, card, signed, trouble } from "./parts.js";
+import { attentions, titleOf } from "./structure.js";
 import { total } from "./tensor.js";
 
 /** The heads of the run in view, ranked while the server computes one attention after another; the strongest is chosen. @param {App} app @param {(edits: Edit[], status: HTMLElement) => void} add @returns {HTMLElement} */

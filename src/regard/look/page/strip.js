@@ -1,9 +1,9 @@
 /** The two sentences, token by token, and the buttons that write the second one step by step. */
 
-import { writtenWords } from "./anatomy.js";
 import { b, button, element, marks, span } from "./dom.js";
 import { isSpecial, percent, textOf } from "./numbers.js";
 import { stagesAfter } from "./stages.js";
+import { writtenWords } from "./structure.js";
 import { range } from "./tensor.js";
 
 const PLAY_MILLISECONDS = 1100;

@@ -3,11 +3,11 @@
 import { button, div, element, marks, p, span } from "./dom.js";
 import { percent, show } from "./numbers.js";
 import { codeLink } from "./parts.js";
-import { STORY } from "./story.js";
+import { STEPS } from "./tour_text.js";
 
 /** @param {App} app @returns {TourStep[]} */
 function stepsFor(app) {
-	return STORY.filter((step) => step.fits?.(app) ?? true);
+	return STEPS.filter((step) => step.fits?.(app) ?? true);
 }
 
 /** Open what a step of the tour explains. @param {App} app @param {number} number */

@@ -1,15 +1,15 @@
 /** Changes inside the model, and the changed translation beside the original. */
 
-import { attentions, parsePath, titleOf } from "./anatomy.js";
 import { button, div, element, p, section, span, table, tableRow } from "./dom.js";
+import { editForms, rowEditor } from "./edit_forms.js";
 import { hasOutput } from "./map.js";
 import { joined, percent, readable, show } from "./numbers.js";
 import { card, lead, probabilityBars, signed, square, trouble } from "./parts.js";
 import { ranking } from "./ranking.js";
 import { cosine, sentenceVector } from "./reading.js";
 import { finalText } from "./stages.js";
+import { attentions, parsePath, titleOf } from "./structure.js";
 import { distance, total } from "./tensor.js";
-import { rowEditor, workshop } from "./workshop.js";
 
 /** The run that the one in view changes, or itself. @param {App} app */
 function originalOf(app) {
@@ -182,7 +182,7 @@ export const whatIfPanel = {
 			about,
 			...(edits.length ? [result(app, before, edits, status)] : []),
 			rankingOf(app),
-			section("card", workshop(app, add), status),
+			section("card", editForms(app, add), status),
 			(await rowEditor(app, add)) ?? "",
 			...(edits.length ? await comparison(app, before) : []),
 		];

@@ -1,4 +1,4 @@
-/** Text to token ids and back, as `regard.text.tokenizer` and `regard.text.foreign` do it. */
+/** Text to token ids and back, as `regard.text.tokenizer` and `regard.text.imported_tokenizers` do it. */
 
 import { SPACE_MARK, SentencePiece } from "./sentencepiece.js";
 

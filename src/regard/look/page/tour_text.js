@@ -1,9 +1,9 @@
 /** The text of the guided tour: a dozen steps, each with its numbers from the trace. */
 
-import { attentions, numLayers, parsePath, sidesOf } from "./anatomy.js";
 import { hasOutput } from "./map.js";
 import { count, readable } from "./numbers.js";
 import { normText } from "./parts.js";
+import { attentions, numLayers, parsePath, sidesOf } from "./structure.js";
 import { range } from "./tensor.js";
 
 /** A traced number for the text. @param {App} app @param {string} name @param {number[]} index @param {number} [digits] @returns {Promise<Words>} */
@@ -71,7 +71,7 @@ function lastCross(app) {
 const keeps = (last) => (app) => app.has(`${firstPath(app)}.${last}`);
 
 /** @type {TourStep[]} */
-export const STORY = [
+export const STEPS = [
 	{
 		title: "A sentence goes in",
 		code: "tokens",

@@ -21,7 +21,7 @@ _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 _SPECIAL = re.compile(f"<unk>|</?s>|<pad>|{_LANGUAGE.pattern}")
 
 
-class _Foreign(TokenizerBase):
+class _ImportedTokenizer(TokenizerBase):
     """The base of both; `prompt` is put before every text, and the tokens `beginning` before that."""
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
@@ -61,7 +61,7 @@ class _Foreign(TokenizerBase):
         return [(max(start - before, 0), max(end - before, 0)) for start, end in super().spans_in(text)]
 
 
-class VocabularyTokenizer(_Foreign):
+class VocabularyTokenizer(_ImportedTokenizer):
     """SentencePiece with the ids of a JSON file.
 
     A language such as >>fra<< at the beginning of a text is one token if the vocabulary holds it: it tells a
@@ -130,7 +130,7 @@ def _plain(text: str) -> str:
     return text.replace(SPACE_MARK, " ").strip()
 
 
-class JsonTokenizer(_Foreign):
+class JsonTokenizer(_ImportedTokenizer):
     """A tokenizer.json; special tokens are never read from a text."""
 
     def __init__(self, content: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()) -> None:

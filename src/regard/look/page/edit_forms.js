@@ -1,8 +1,8 @@
 /** The changes a reader can ask for: one form for each kind. */
 
-import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
 import { button, div, element, field, form, span } from "./dom.js";
 import { isSpecial, joined, readable, show } from "./numbers.js";
+import { attentions, parsePath, sidesOf, titleOf } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 /** @param {string} id @param {string} label @param {Choice[]} options @param {string} [chosen] */
@@ -12,7 +12,7 @@ function picker(id, label, options, chosen) {
 }
 
 /** @param {App} app @param {(edit: Edit) => void} add */
-export function workshop(app, add) {
+export function editForms(app, add) {
 	const { doc, state } = app;
 	const paths = attentions(doc).map((part) => /** @type {Choice} */ ([part.path, titleOf(part)]));
 	const heads = range(app.config.num_heads).map((head) => /** @type {Choice} */ ([head, `head ${head + 1}`]));
@@ -35,7 +35,7 @@ export function workshop(app, add) {
 		return form("what", submit, element("strong", {}, title), span("note", text), line);
 	};
 	return div(
-		"workshop",
+		"edit-forms",
 		item("Turn any head off", "this head contributes nothing", "do-head-off", "off", [offPath, offHead], () => ({
 			kind: "head-off",
 			attention: offPath.value,

@@ -1,19 +1,21 @@
 """How fast regard writes with today's decoders, beside llama.cpp on a CPU and transformers on a GPU.
 
-    python benchmarks/decoder_speed.py MODEL.gguf [--threads N] [--save]             # int8 beside llama.cpp's Q8_0
-    python benchmarks/decoder_speed.py MODEL.gguf --device cuda [--batch 64] [--save]    # bf16 beside `generate`
+    python benchmarks/decoder_speed.py MODEL.gguf [--threads N] [--save]         # int8 beside llama.cpp's Q8_0
     python benchmarks/decoder_speed.py MODEL.gguf --lengths [--save]    # time and memory over the length of the text
+    python benchmarks/decoder_speed.py --batch 64 [--save]       # on a GPU, bf16, beside `generate` of transformers
 
-One process, the same weights (those of the file, dequantized, and again in eight bits for each), a prompt of 64 tokens and
-exactly 128 more, the end not allowed; systems take turns, the best of three rounds counts. A prompt's time is measured
-with one token written, and taken off the rest.
+One process, the same weights (those of the file, dequantized, and again in eight bits for each; on a GPU random ones in
+the shape of SmolLM2-135M, so that nothing is downloaded), a prompt of 64 tokens and exactly 128 more; systems take turns,
+the best of three rounds counts. A prompt's time is measured with one token written, and taken off the rest. Without a GPU
+the last form runs a tiny model, to try it out.
 
-Needs regard[gguf,torch,huggingface]; xllamacpp on a CPU; transformers with accelerate on a GPU.
+Needs regard[gguf] and xllamacpp on a CPU, regard[torch] and transformers on a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 import resource
 import tempfile
 import time
@@ -21,25 +23,34 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 import torch
 from record import Row, save
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
-from regard.engine import open_engine
-from regard.exchange import formats
+from regard.engine import Engine, open_engine
+from regard.engine.gpu.recording import Room
+from regard.engine.gpu.search import StaticSearch
+from regard.engine.torch import TorchEngine, to_state_dict
+from regard.exchange import decoders, formats
 from regard.exchange.huggingface import ImportOptions
+from regard.model.transformer import build
 
 PROMPT, WRITTEN, ROUNDS = 64, 128, 3
 LENGTHS = (256, 1024, 2048, 4096, 8192)
-Write = Callable[[int], None]
+SMOL = dict(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30)
+HEADS = dict(num_attention_heads=9, num_key_value_heads=3, max_position_embeddings=8192)
+TINY = dict(vocab_size=512, hidden_size=144, intermediate_size=128, num_hidden_layers=2)
+ENDS = dict(bos_token_id=1, eos_token_id=2, pad_token_id=2)
+Write = Callable[[int], Any]
 """writes so many tokens after the prompt, for each row of the batch"""
 
 
 def eight_bits(path: Path, output: Path) -> Path:
     """The same model with all matrices as Q8_0, which llama.cpp multiplies as bytes."""
+    import gguf
+
     reader = gguf.GGUFReader(path)
     field = reader.fields["general.architecture"]
     writer = gguf.GGUFWriter(output, field.contents())
@@ -59,14 +70,14 @@ def eight_bits(path: Path, output: Path) -> Path:
     return output
 
 
-def regard_writes(folder: Path, batch: int, prompt: list[int], **opening: Any) -> Write:
-    engine = open_engine(folder, **opening)
-
-    def write(count: int) -> None:
-        length = len(prompt) + count - 1
+def regard_writes(engine: Engine, prompts: list[list[int]]) -> Write:
+    def write(count: int) -> list[list[int]]:
+        length = len(prompts[0]) + count
         decode = DecodeConfig(method="greedy", max_length=length, min_length=length)
-        found = search(engine, [[]] * batch, decode, constraints=[Constraints(prefix=prompt)] * batch)
+        given = [Constraints(prefix=prompt) for prompt in prompts]
+        found = search(engine, [[] for _ in prompts], decode, constraints=given)
         assert all(len(each[0].tokens) == length for each in found)
+        return [each[0].tokens[len(prompts[0]) :] for each in found]
 
     return write
 
@@ -90,19 +101,59 @@ def llama_cpp_writes(path: Path, prompt: list[int], threads: int) -> Write:
     return write
 
 
-def transformers_writes(path: Path, batch: int, prompt: list[int], eos_id: int) -> Write:
-    from transformers import AutoModelForCausalLM
+def random_llama(device: str) -> Any:
+    """A Llama of transformers with random weights, in which no text ends: the rows of special tokens are zero."""
+    import transformers
 
-    model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.bfloat16).cuda().eval()
-    tokens = torch.tensor([prompt] * batch, device="cuda")
+    torch.manual_seed(1)
+    sizes = SMOL if device == "cuda" else TINY
+    config = transformers.LlamaConfig(**sizes, **HEADS, **ENDS, tie_word_embeddings=True, initializer_range=0.05)
+    model = transformers.LlamaForCausalLM(config).eval()
+    with torch.no_grad():
+        model.model.embed_tokens.weight[:3] = 0
+    return model
 
-    def write(count: int) -> None:
-        sizes = dict(max_new_tokens=count, min_new_tokens=count, do_sample=False, pad_token_id=eos_id)
+
+def engine_of(theirs: Any, device: str, dtype: torch.dtype) -> TorchEngine:
+    """regard's engine over the same weights; on a CPU its recorded search too, which runs there without a recording."""
+    tensors = {name: each.float().cpu().numpy() for name, each in theirs.state_dict().items()}
+    config = decoders.config_of(theirs.config.to_dict(), tensors)
+    model = build(config)
+    model.load_state_dict(to_state_dict(decoders.tensors_of(tensors, config), config))
+    engine = TorchEngine(model, device, "bf16" if dtype == torch.bfloat16 else "fp32")
+    if device == "cpu":
+        engine.__dict__["search_whole"] = StaticSearch(model, dtype, Room())
+    return engine
+
+
+def transformers_writes(model: Any, prompts: list[list[int]]) -> Write:
+    tokens = torch.tensor(prompts, device=model.device)
+
+    def write(count: int) -> list[list[int]]:
+        sizes = dict(max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=2)
         with torch.inference_mode():
-            model.generate(input_ids=tokens, attention_mask=torch.ones_like(tokens), **sizes)
-        torch.cuda.synchronize()
+            found = model.generate(input_ids=tokens, attention_mask=torch.ones_like(tokens), **sizes)
+        return [row[len(prompts[0]) - 1 :] for row in found[:, 1:].tolist()]
 
     return write
+
+
+def on_gpu(batch: int) -> tuple[list[Row], dict[str, float]]:
+    """The recorded search beside `generate`, after both wrote the same tokens in float32."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    theirs = random_llama(device).to(device)
+    draw = np.random.default_rng(1).integers(3, theirs.config.vocab_size, (batch, PROMPT))
+    draw[:, 0] = ENDS["bos_token_id"]  # regard begins every text with it
+    agree: dict[str, float] = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        name, theirs = str(dtype).removeprefix("torch."), theirs.to(dtype)
+        ours = regard_writes(engine_of(theirs, device, dtype), draw[:, 1:].tolist())
+        systems = {f"regard {name}": ours, f"transformers {name}": transformers_writes(theirs, draw.tolist())}
+        first, second = (np.array(write(WRITTEN)) for write in systems.values())
+        agree[f"same tokens, {name}"] = round(float((first == second).mean()), 4)
+        print(agree, flush=True)
+    rows = compared(systems, batch)
+    return rows, agree
 
 
 def seconds(write: Write, count: int) -> float:
@@ -125,6 +176,11 @@ def compared(systems: dict[str, Write], batch: int) -> list[Row]:
         rows.append({"system": name, "batch": batch, "prompt tokens/s": round(read), "tokens/s": round(written, 1)})
         print(f"{name:<28} batch {batch:<3} prompt {read:8.0f} tokens/s   written {written:8.1f} tokens/s", flush=True)
     return rows
+
+
+def ratios_of(rows: list[Row]) -> dict[str, float]:
+    first, second = rows
+    return {key: round(first[key] / second[key], 2) for key in ("prompt tokens/s", "tokens/s")}
 
 
 def over_lengths(folder: Path, threads: int) -> list[Row]:
@@ -152,42 +208,34 @@ def over_lengths(folder: Path, threads: int) -> list[Row]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=64, help="texts at a time, on a GPU")
     parser.add_argument("--lengths", action="store_true")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
-    on_gpu = asked.device == "cuda"
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "ours"
-        formats.read(asked.model, folder, ImportOptions("fp32" if on_gpu else "int8"))
-        if asked.lengths:
-            rows, ratios, peers = over_lengths(folder, asked.threads), {}, []
-        else:
-            prompt = np.random.default_rng(1).integers(1000, 20000, PROMPT).tolist()
-            if on_gpu:
-                batch = asked.batch
-                ours = regard_writes(folder, batch, prompt, kind="torch", device="cuda")
-                end = open_engine(folder, "torch").config.eos_id
-                systems = {
-                    "regard bf16": ours,
-                    "transformers bf16": transformers_writes(asked.model, batch, prompt, end),
-                }
+    if asked.model is None:
+        rows, agree = on_gpu(asked.batch)
+        name, peers = f"decoder_speed_{'cuda' if torch.cuda.is_available() else 'tiny'}", ["transformers"]
+        ratios = {**ratios_of(rows), **agree}
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "ours"
+            formats.read(asked.model, folder, ImportOptions("int8"))
+            if asked.lengths:
+                rows, ratios, peers = over_lengths(folder, asked.threads), {}, []
             else:
-                batch, path = 1, eight_bits(asked.model, Path(scratch) / "q8.gguf")
-                ours = regard_writes(folder, 1, prompt, threads=asked.threads)
+                prompt = np.random.default_rng(1).integers(1000, 20000, PROMPT).tolist()
+                path = eight_bits(asked.model, Path(scratch) / "q8.gguf")
+                ours = regard_writes(open_engine(folder, threads=asked.threads), [prompt])
                 systems = {"regard int8": ours, "llama.cpp Q8_0": llama_cpp_writes(path, prompt, asked.threads)}
-            rows = compared(systems, batch)
-            first, second = rows
-            ratios = {key: round(first[key] / second[key], 2) for key in ("prompt tokens/s", "tokens/s")}
-            peers = ["transformers"] if on_gpu else ["xllamacpp"]
-            print(ratios)
-    about = [{"model": asked.model.name, "device": asked.device, "threads": asked.threads, **row} for row in rows]
+                rows, peers = compared(systems, 1), ["xllamacpp"]
+                ratios = ratios_of(rows)
+        name = f"decoder_{'lengths' if asked.lengths else 'speed_cpu'}_{asked.model.stem}_{platform.machine()}"
+        rows = [{"model": asked.model.name, "threads": asked.threads, **row} for row in rows]
+    print(ratios)
     if asked.save:
-        kind = "lengths" if asked.lengths else asked.device
-        print(save(f"decoder_speed_{kind}_{asked.model.stem}", about, ratios, *peers))
+        print(save(name, rows, ratios, *peers))
 
 
 if __name__ == "__main__":

@@ -86,10 +86,11 @@ def test_every_kind_of_decoder(random_model, writing_variant, sources):
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("window", [None, 4])
 def test_prompts_are_read_in_one_pass(random_model, sources, beam, window):
-    """A decoder with shared heads goes on from prompts of unlike length, one of them empty."""
+    """A decoder with shared heads goes on from prompts, some of one length, one of them empty."""
     today = dict(norm="rms", norm_placement="pre", position="rotary", biases="none", num_heads=6, d_k=4)
     model = random_model(architecture="decoder-only", num_key_value_heads=2, window=window, **today)
     prompts = [source[:-1] for source in sources]
+    prompts[7] = prompts[5][::-1]
     empty: list[list[int]] = [[] for _ in prompts]
     config = DecodeConfig(method="beam", beam=beam, max_length=15, no_repeat_ngram=2)
     before = [Constraints(prefix=prompt) for prompt in prompts]

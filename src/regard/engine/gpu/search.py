@@ -158,9 +158,14 @@ class RecordedSearch:
         if self.shape.source_len:
             self._read(sources)
         slots.begin(torch.from_numpy(limits), config.length_penalty)
+        by_length: dict[int, list[int]] = {}
         for slot, prefix in enumerate(prefixes or ()):
-            if prefix:
-                self._read_prefix(slot, prefix)
+            by_length.setdefault(len(prefix), []).append(slot)
+        for length, alike in by_length.items():
+            rows = max(self.room.source_tokens // max(length, 1), 1)
+            for first in range(0, len(alike) if length else 0, rows):
+                part = alike[first : first + rows]
+                self._read_prefixes(part, [(prefixes or ())[slot] for slot in part])
         most_steps = int(np.sort(limits + 1).sum()) if count > self.shape.num_slots else int(limits.max()) + 1
         asked: deque[Callable[[], int]] = deque()
         for number in range(1, most_steps + 1):
@@ -172,26 +177,26 @@ class RecordedSearch:
         tables = (slots.choices, slots.gains, slots.endings, slots.end_gains)
         return backtrace(config, *(table[:count].cpu().numpy() for table in tables))
 
-    def _read_prefix(self, slot: int, prefix: Sequence[int]) -> None:
-        """Read a sentence's prefix in one pass, and put its keys, values and choices where steps would have put them."""
-        slots, model, length = self.slots, cast(DecoderOnly, self.model), len(prefix)
-        tokens = torch.tensor(prefix, device=self.device)
-        read = torch.cat([tokens.new_tensor([slots.bos_id]), tokens[:-1]])
-        hidden, state = model.read_on(read[None], model.start())
-        beam = self.shape.beam
+    def _read_prefixes(self, places: Sequence[int], prefixes: Sequence[Sequence[int]]) -> None:
+        """Read prefixes of one length in one pass; keys, values and choices go where steps would have put them."""
+        slots, model, beam = self.slots, cast(DecoderOnly, self.model), self.shape.beam
+        tokens, own = torch.tensor(prefixes, device=self.device), torch.tensor(places, device=self.device)
+        length = tokens.shape[1]
+        read = torch.cat([torch.full_like(tokens[:, :1], slots.bos_id), tokens[:, :-1]], dim=1)
+        hidden, state = model.read_on(read, model.start())
         assert state.past is not None
         for table, layer in zip(self.past, state.past, strict=True):
             for place, new in zip(table, layer, strict=True):
-                place[slot * beam, :, length - new.shape[2] : length] = new[0]  # with a window only the last ones
+                place[own * beam, :, length - new.shape[2] : length] = new  # with a window only the last ones
         if slots.owners is not None:
-            slots.owners[slot, :, :length] = slot * beam
-        parts = zip(hidden[0].split(MAX_PLACES), tokens.split(MAX_PLACES), strict=True)
+            slots.owners[own, :, :length] = (own * beam)[:, None, None].to(slots.owners.dtype)
+        parts = zip(hidden.flatten(0, 1).split(MAX_PLACES), tokens.flatten().split(MAX_PLACES), strict=True)
         gains = torch.cat([self._project(x).log_softmax(-1).gather(1, each[:, None])[:, 0] for x, each in parts])
-        gains = gains.clamp(min=IMPOSSIBLE)
-        slots.choices[slot, :, :length] = (tokens * beam).to(slots.choices.dtype)
-        slots.gains[slot, :, :length] = gains
-        slots.totals[slot, 0] = gains.double().sum()
-        slots.positions[slot], slots.tokens[slot] = length, tokens[-1]
+        gains = gains.clamp(min=IMPOSSIBLE).view(tokens.shape)
+        slots.choices[own, :, :length] = (tokens * beam).to(slots.choices.dtype)[:, None]
+        slots.gains[own, :, :length] = gains[:, None]
+        slots.totals[own, 0] = gains.double().sum(dim=1)
+        slots.positions[own], slots.tokens[own] = length, tokens[:, -1:]
 
     def _ask(self) -> Callable[[], int]:
         """Ask how many sentences are done; the answer waits only for the steps before it."""

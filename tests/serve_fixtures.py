@@ -19,7 +19,7 @@ from regard.serve.app import App
 from regard.serve.models import Models, load_models
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.server import HttpServer, address_of, bind
-from regard.serve.settings import Settings
+from regard.serve.settings import ServerSettings
 
 KEY = "a-key-of-twenty-three-c"
 NAMES = ("fr-en", "en-fr", "chat", "story", "search")
@@ -139,7 +139,7 @@ def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, di
 @contextmanager
 def running(folders: Sequence[Path], pivot: str = "", **changes: Any) -> Iterator[Running]:
     """The server in a thread, until the block ends; without folders it serves every installed model."""
-    settings = Settings(**{"port": 0, **changes})
+    settings = ServerSettings(**{"port": 0, **changes})
     models, metrics = load(folders, settings.queue, pivot)
     stream = io.StringIO()
     log = Log(stream)

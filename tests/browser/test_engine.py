@@ -104,8 +104,8 @@ STAGES = """async ([given]) => {
     const { translator: { normaliser }, source, manifest } = window.subject;
     const count = (text) => source.encode(normaliser.normalise(text).text).length;
     return given.map((text) => {
-        const { sentences, glue } = split(text, manifest.source_language, count, manifest.longest);
-        return [sentences, glue, sentences.map((each) => {
+        const { sentences, separators } = split(text, manifest.source_language, count, manifest.longest);
+        return [sentences, separators, sentences.map((each) => {
             const masked = window.subject.masked(each);
             const spans = masked.spans.map(({ span }) => span);
             return [normaliser.normalise(each, spans).text, masked.text, masked.spans.map(({ text, kind }) => [text, kind])];
@@ -239,9 +239,11 @@ def test_the_stages_of_a_text_are_those_of_translate(opens: Opens, name: str) ->
     model = regard.load(name)
     translator, given = model._translator, texts(name[:2])[:600]
     subject = Subject.open(BUNDLED / name)
-    for text, (sentences, glue, stages) in zip(given, opens(name, subject).evaluate(STAGES, [given]), strict=True):
+    for text, (sentences, separators, stages) in zip(
+        given, opens(name, subject).evaluate(STAGES, [given]), strict=True
+    ):
         parts = translator.split(text)
-        assert (sentences, glue) == (parts.sentences, parts.glue), text
+        assert (sentences, separators) == (parts.sentences, parts.separators), text
         for sentence, (read, masked, found) in zip(sentences, stages, strict=True):
             spans = find_protected(sentence, translator.normaliser.knows)
             normalised = translator.normaliser.normalise(sentence, [each.span for each in spans])

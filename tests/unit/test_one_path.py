@@ -20,7 +20,7 @@ import regard
 from regard.cli.main import app
 from regard.data.lines import on_one_line
 from regard.folder.catalogue import find
-from regard.translate.trace import follow
+from regard.translate.trace import translate_recorded
 
 NUM_TEXTS = 1000
 """of each direction"""
@@ -116,7 +116,7 @@ def test_a_trace_ends_in_the_translation(pair: tuple[regard.Model, list[str], li
     assert differences == []
     # A trace and a page follow the search of one text alone.
     for text, end in list(zip(given, expected, strict=True))[:: NUM_TEXTS // NUM_FOLLOWED]:
-        stages = follow(model.translator, text, model.manifest.decode).stages()
+        stages = translate_recorded(model.translator, text, model.manifest.decode).stages()
         assert [stages["text.given"], stages["text.restored"]] == [text, end]
 
 

@@ -14,7 +14,7 @@ texts = st.text(st.sampled_from("ab éM.!?…;:,)» \n\t\r\u2028\u00a0\u202f\u30
 def test_sentences_and_what_stands_between_them() -> None:
     parts = split(" Bonjour M. Dupont.  Il fait beau\u00a0!\r\n\r\nOui.\n", "fr", len, NO_LIMIT)
     assert parts.sentences == ["Bonjour M. Dupont.", "Il fait beau\u00a0!", "Oui."]
-    assert parts.glue == [" ", "  ", "\r\n\r\n", "\n"]
+    assert parts.separators == [" ", "  ", "\r\n\r\n", "\n"]
     assert parts.num_cut == 0
     assert parts.join(["A.", "B!", "C."]) == " A.  B!\r\n\r\nC.\n"
 
@@ -22,11 +22,11 @@ def test_sentences_and_what_stands_between_them() -> None:
 def test_fields_between_tabs_are_parts_of_their_own() -> None:
     parts = split("nom\tprix total\t\tOui. Non.\n\tfin\t\n", "fr", len, NO_LIMIT)
     assert parts.sentences == ["nom", "prix total", "Oui.", "Non.", "fin"]
-    assert parts.glue == ["", "\t", "\t\t", " ", "\n\t", "\t\n"]
+    assert parts.separators == ["", "\t", "\t\t", " ", "\n\t", "\t\n"]
     # sentencex panics at a no-break space before a full stop.
     assert split("M\u00a0. Oui.", "fr", len, NO_LIMIT).join(["x"]) == "x"
     blank = split(" \n\u2028", "fr", len, NO_LIMIT)
-    assert blank.sentences == [] and blank.glue == [" \n\u2028"]
+    assert blank.sentences == [] and blank.separators == [" \n\u2028"]
     assert split("Oui. Non.", "fr", len, NO_LIMIT, sentences=False).sentences == ["Oui. Non."]
 
 
@@ -35,7 +35,7 @@ def test_fields_between_tabs_are_parts_of_their_own() -> None:
 def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:
     parts = split(text, language, len, limit, sentences=sentences)
     assert parts.join(parts.sentences) == text
-    assert all((len(sentence) > limit) == (place in parts.endless) for place, sentence in enumerate(parts.sentences))
+    assert all((len(sentence) > limit) == (place in parts.too_long) for place, sentence in enumerate(parts.sentences))
     assert all(sentence == sentence.strip() for sentence in parts.sentences)
 
 
@@ -48,8 +48,8 @@ def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
 
 def test_a_word_too_long_to_be_one_stands_alone() -> None:
     parts = split("a b " + "c" * 50 + " d e", "en", len, 10)
-    assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.glue == ["", " ", " ", ""]
-    assert parts.endless == {1} and parts.cut == {0, 1, 2} and parts.num_cut == 1
+    assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.separators == ["", " ", " ", ""]
+    assert parts.too_long == {1} and parts.cut == {0, 1, 2} and parts.num_cut == 1
 
 
 def test_a_megabyte_without_a_full_stop_is_cut_whole() -> None:
@@ -66,7 +66,7 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentences", "glue"),
+    ("text", "sentences", "separators"),
     [
         ("Bonjour 😀 ça va ? ❤️", ["Bonjour", "ça va ?"], ["", " 😀 ", " ❤️"]),
         ("👨‍👩‍👧 Oui. 🇫🇷 Bravo 🎉🎂 !", ["Oui.", "Bravo"], ["👨‍👩‍👧 ", " 🇫🇷 ", " 🎉🎂 !"]),
@@ -84,10 +84,10 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
     ],
 )
 def test_emoji_and_the_marks_of_a_list_stand_between_sentences(
-    text: str, sentences: list[str], glue: list[str]
+    text: str, sentences: list[str], separators: list[str]
 ) -> None:
     parts = split(text, "fr", len, NO_LIMIT)
-    assert (parts.sentences, parts.glue) == (sentences, glue)
+    assert (parts.sentences, parts.separators) == (sentences, separators)
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ def test_a_rate_holds_for_each_client_whatever_it_claims(folders: list[Path]) ->
         assert refused.status == 429 and int(refused.headers["Retry-After"]) > 0
         assert refused.json["error"]["type"] == "rate_limit_error"
         assert server.get("/health").status == 200
-    behind = limits.Settings(proxies=("127.0.0.1", "10.0.0.9"))
+    behind = limits.ServerSettings(proxies=("127.0.0.1", "10.0.0.9"))
     for chain, client in (("6.6.6.6, 10.0.0.1", "10.0.0.1"), ("10.0.0.1,10.0.0.9", "10.0.0.1"), ("", "127.0.0.1")):
         assert behind.client_of("127.0.0.1", {"x-forwarded-for": chain}) == client
     assert behind.client_of("1.2.3.4", {"x-forwarded-for": "10.0.0.1"}) == "1.2.3.4"
@@ -417,6 +417,7 @@ def test_the_log_is_json_without_anyones_words(server: Running, monkeypatch: pyt
     metrics = server.get("/metrics").body.decode()
     for expected in (
         'regard_requests_total{method="POST",route="/translate",status="200"}',
+        'regard_refused_total{status="400"} 1',
         'regard_model_up{model="fr-en"} 1',
         'regard_batch_sentences_bucket{model="fr-en",le="+Inf"}',
     ):

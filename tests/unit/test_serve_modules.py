@@ -17,15 +17,15 @@ from serve_fixtures import KEY, make_folders
 from regard.errors import ModelError, UsageError
 from regard.serve import guard, libretranslate, models, monitoring
 from regard.serve.server import bind
-from regard.serve.settings import Settings, is_loopback, read_keys
+from regard.serve.settings import ServerSettings, is_loopback, read_keys
 
 
 def test_only_this_machine_by_default_and_a_public_address_needs_a_key() -> None:
-    assert Settings().host == "127.0.0.1" and Settings().keys == ()
+    assert ServerSettings().host == "127.0.0.1" and ServerSettings().keys == ()
     for host in ("0.0.0.0", "::", "example.org"):
         with pytest.raises(UsageError, match="needs a key"):
-            Settings(host=host)
-        assert Settings(host=host, keys=(KEY,)).host == host
+            ServerSettings(host=host)
+        assert ServerSettings(host=host, keys=(KEY,)).host == host
     assert all(map(is_loopback, ("127.0.0.1", "::1", "localhost"))) and not is_loopback("10.0.0.1")
 
 
@@ -40,7 +40,7 @@ def test_settings_that_cannot_be_meant(tmp_path: Path) -> None:
         {"proxies": ("proxy.example",)},
     ):
         with pytest.raises(UsageError):
-            Settings(**changes)
+            ServerSettings(**changes)
     path = tmp_path / "keys"
     path.write_text(f"# of the family\n{KEY}\n\n another-key-of-some-length \n")
     assert read_keys(path) == (KEY, "another-key-of-some-length")
@@ -50,11 +50,11 @@ def test_settings_that_cannot_be_meant(tmp_path: Path) -> None:
 
 
 def test_the_socket() -> None:
-    with bind(Settings(port=0)) as taken:
+    with bind(ServerSettings(port=0)) as taken:
         # asyncio sends small segments at once where it sees the protocol's name.
         assert taken.proto == socket.IPPROTO_TCP
         with pytest.raises(UsageError, match="free port"):
-            bind(Settings(port=taken.getsockname()[1]))
+            bind(ServerSettings(port=taken.getsockname()[1]))
 
 
 def test_a_rate_refills_and_forgets_the_oldest() -> None:

@@ -98,11 +98,11 @@ def serve(
     from regard.serve.models import load_models
     from regard.serve.monitoring import Log, Metrics
     from regard.serve.server import address_of, bind, run
-    from regard.serve.settings import Settings, read_keys
+    from regard.serve.settings import ServerSettings, read_keys
 
     keys = tuple(key for key in os.environ.get("REGARD_KEYS", "").split(",") if key)
     limits: dict[str, Any] = {"rate": rate, "queue": queue, "timeout": timeout, "characters": characters}
-    settings = Settings(
+    settings = ServerSettings(
         host=host,
         port=port,
         keys=keys + (read_keys(key_file) if key_file else ()),

@@ -179,7 +179,7 @@ class TextChunks:
         return self.batches(*self.cut(None), batch_tokens, None, masking, [seed])
 
 
-class TextStream(BatchStream):
+class RunningTextStream(BatchStream):
     """The batches of running text; nothing is left out, because long documents are cut."""
 
     def __init__(

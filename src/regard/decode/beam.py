@@ -18,7 +18,7 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
-from regard.decode.constraints import Choice, Progress, Rules, share_slots
+from regard.decode.constraints import ConstraintProgress, Extension, Rules, share_slots
 from regard.decode.interface import Hypothesis, StepModel, StepRecord, Stop, best_attainable, hypothesis
 from regard.decode.single_path import offers_best, read_beginning, record
 
@@ -107,7 +107,7 @@ class BeamSearch:
             inputs = [choice[2] for choice in kept]
             self._extend(kept)
 
-    def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Choice]:
+    def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Extension]:
         """The candidates of each source, ends among them."""
         rules, rows, length = self.rules, self.rows, self.length
         sources = np.array([row.source for row in rows])
@@ -129,12 +129,12 @@ class BeamSearch:
         self,
         values: list[list[float]],
         tokens: list[list[int]],
-        wanted: dict[int, tuple[Progress, dict[int, float]]],
+        wanted: dict[int, tuple[ConstraintProgress, dict[int, float]]],
         forced: list[int],
         so_far: Sequence[list[int]],
-    ) -> dict[int, list[Choice]]:
+    ) -> dict[int, list[Extension]]:
         """The candidates of the sources with required words."""
-        banks: dict[int, list[tuple[float, Choice]]] = {}
+        banks: dict[int, list[tuple[float, Extension]]] = {}
         for index, (progress, next_tokens) in wanted.items():
             (source, total, _), is_forced = self.rows[index], index in forced
             room = max(self.limits[source] - self.length - 1, 0)
@@ -153,14 +153,14 @@ class BeamSearch:
         values: list[list[float]],
         tokens: list[list[int]],
         excluded: Container[int],
-        shared: dict[int, list[Choice]],
+        shared: dict[int, list[Extension]],
         forced: Container[int] = (),
-    ) -> list[Choice]:
+    ) -> list[Extension]:
         """The best candidates of each source, as many as it has slots; `shared` are those with required words.
 
         A forced token never ends a row, even if it is the end token: see `_settle`.
         """
-        pools: dict[int, list[Choice]] = {}
+        pools: dict[int, list[Extension]] = {}
         for index, (source, total, _) in enumerate(self.rows):
             if source in shared:
                 continue
@@ -180,7 +180,7 @@ class BeamSearch:
         self.all_go_on = not shared and all(pools.values())
         return [choice for _, pool in sorted((pools | shared).items()) for choice in pool]
 
-    def _settle(self, choices: list[Choice]) -> list[Choice]:
+    def _settle(self, choices: list[Extension]) -> list[Extension]:
         """Finish the hypotheses that have ended or are cut, and return the candidates that go on."""
         rows, eos_id = self.rows, self.rules.eos_id
         if self.all_go_on and self.length < self.shortest and not self.settling:
@@ -188,7 +188,7 @@ class BeamSearch:
                 return choices
         stuck = {row.source for row in rows}.difference(rows[index].source for _, index, _, _ in choices)
         stuck |= {row.source for row in rows if self.limits[row.source] <= self.length}
-        kept: list[Choice] = []
+        kept: list[Extension] = []
         ended: set[int] = set()
         for choice in choices:
             _, index, token, value = choice
@@ -213,7 +213,7 @@ class BeamSearch:
                 self.settling.discard(source)
         return kept
 
-    def _extend(self, kept: list[Choice]) -> None:
+    def _extend(self, kept: list[Extension]) -> None:
         """Replace the rows by the chosen ones, each with its new token."""
         rows, seen = self.rows, self.seen
         self.rows = [

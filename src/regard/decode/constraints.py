@@ -22,9 +22,9 @@ from regard.decode.interface import IMPOSSIBLE
 from regard.errors import UsageError
 
 Tokens = Sequence[int]
-Choice = tuple[float, int, int, float]
+Extension = tuple[float, int, int, float]
 """a candidate of a beam: (total, row, token, log-probability of the token)"""
-Progress = tuple[int, ...]
+ConstraintProgress = tuple[int, ...]
 """for each required word how many of its tokens the output ends with; all of them once it has appeared"""
 
 
@@ -56,17 +56,17 @@ class Required:
                 self.words.append(word)
         self.total = sum(map(len, self.words))
 
-    def progress(self, tokens: list[int]) -> Progress:
+    def progress(self, tokens: list[int]) -> ConstraintProgress:
         return tuple(len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words)
 
-    def advance(self, progress: Progress, tokens: list[int]) -> Progress:
+    def advance(self, progress: ConstraintProgress, tokens: list[int]) -> ConstraintProgress:
         """The progress with these tokens, where `progress` is that without the last of them."""
         return tuple(
             done if done == len(word) else _overlap(tokens, word)
             for word, done in zip(self.words, progress, strict=True)
         )
 
-    def need(self, progress: Progress) -> int:
+    def need(self, progress: ConstraintProgress) -> int:
         """Tokens that surely suffice: finish the longest word begun, then write the others one by one.
 
         `wanted` always holds a token that lowers this by at least one.
@@ -74,7 +74,7 @@ class Required:
         missing = [(len(word), done) for word, done in zip(self.words, progress, strict=True) if done < len(word)]
         return sum(size for size, _ in missing) - max((done for _, done in missing), default=0)
 
-    def wanted(self, progress: Progress) -> set[int]:
+    def wanted(self, progress: ConstraintProgress) -> set[int]:
         """The next tokens of the missing words."""
         return {word[done] for word, done in zip(self.words, progress, strict=True) if done < len(word)}
 
@@ -152,9 +152,9 @@ class Rules:
 
     def wanted(
         self, log_probabilities: Array, sources: Host, written: Sequence[list[int]], forced: list[int]
-    ) -> dict[int, tuple[Progress, dict[int, float]]]:
+    ) -> dict[int, tuple[ConstraintProgress, dict[int, float]]]:
         """For each row with required words its progress, and the words' next tokens with their log-probabilities."""
-        found: dict[int, tuple[Progress, dict[int, float]]] = {}
+        found: dict[int, tuple[ConstraintProgress, dict[int, float]]] = {}
         rows: list[int] = []
         wanted: list[int] = []
         for row, (source, tokens) in enumerate(zip(sources.tolist(), written, strict=True)):
@@ -172,7 +172,7 @@ class Rules:
             found[row][1][token] = value
         return found
 
-    def need_after(self, source: int, progress: Progress, tokens: list[int], *, forced: bool) -> float:
+    def need_after(self, source: int, progress: ConstraintProgress, tokens: list[int], *, forced: bool) -> float:
         """Tokens of required words that these tokens lack; the end may only come when none is missing.
 
         progress: that without the last token; forced: whether the last token was, so that it is no end.
@@ -183,9 +183,9 @@ class Rules:
         return required.need(required.advance(progress, tokens))
 
 
-def share_slots(candidates: Iterable[tuple[float, Choice]], slots: int) -> list[Choice]:
+def share_slots(candidates: Iterable[tuple[float, Extension]], slots: int) -> list[Extension]:
     """Fill the slots with the best candidates of each need in turn, the least need first."""
-    banks: dict[float, list[Choice]] = {}
+    banks: dict[float, list[Extension]] = {}
     for need, choice in sorted(candidates, key=lambda each: -each[1][0]):
         banks.setdefault(need, []).append(choice)
     order = [banks[need] for need in sorted(banks)]

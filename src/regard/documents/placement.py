@@ -57,7 +57,7 @@ def place(
     """Where the marks go; no tag is put inside one of the `whole` spans of the target."""
     planner = _Planner(marks, source, target, links, whole)
     if marks:
-        planner.lay(range(len(marks)), (0, len(target)))
+        planner.place_marks(range(len(marks)), (0, len(target)))
     return planner.placement
 
 
@@ -69,23 +69,26 @@ class _Planner:
         self.is_aligned = bool(links)
         # Several words that are one for the links, such as a telephone number, are not cut.
         joined = [link.target for link in links or () if " " in target[slice(*link.target)]]
-        whole = [*whole, *(span for span in joined if not meets_any(span, whole))]
+        whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
-        self.words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
+        self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
         self.links = [
-            (link.source, word, link.weight) for link in links or () for word in self.words if meet(link.target, word)
+            (link.source, word, link.weight)
+            for link in links or ()
+            for word in self.words
+            if overlap(link.target, word)
         ]
         self.same = _same_strings(source, target, self.links, whole)
         self.placement = Placement([], [])
 
-    def lay(self, marks: range, room: Span) -> None:
+    def place_marks(self, marks: range, room: Span) -> None:
         """Place these marks, pairs from the outside in."""
         elements = list(self._elements(marks))
         found: dict[_Element, Span] = {}
         pairs = [each for each in elements if _WORD.search(self.source, *each.source)]
         for each in pairs:
             span = self._alike(each.source, room)
-            if span is not None and not meets_any(span, list(found.values())):
+            if span is not None and not overlaps_any(span, list(found.values())):
                 found[each] = span
         open_pairs = [each for each in pairs if each not in found]
         while open_pairs:
@@ -111,7 +114,7 @@ class _Planner:
         for each, span in sorted(found.items(), key=lambda item: (*item[1], item[0].first)):
             self.placement.places.append((span[0], each.first))
             if each.last > each.first + 1:
-                self.lay(range(each.first + 1, each.last), span)
+                self.place_marks(range(each.first + 1, each.last), span)
             if each.last != each.first:
                 self.placement.places.append((span[1], each.last))
 
@@ -139,19 +142,19 @@ class _Planner:
             if _is_in(word, room):
                 scores[word] = 0.0
         if not self.is_aligned:
-            return 0.0, self._as_far_along(source, [word for word in scores if not meets_any(word, taken)])
-        if max((weight for ours, _, weight in self.links if meet(ours, source)), default=0.0) < _MIN_WEIGHT:
+            return 0.0, self._as_far_along(source, [word for word in scores if not overlaps_any(word, taken)])
+        if max((weight for ours, _, weight in self.links if overlap(ours, source)), default=0.0) < _MIN_WEIGHT:
             return 0.0, None
         owned: set[Span] = set()
         for ours, word, weight in self.links:
             if word in scores:
-                is_inside = meet(ours, source)
+                is_inside = overlap(ours, source)
                 scores[word] += weight if is_inside else -weight
                 owned |= {word} if is_inside else set()
         best: tuple[float, Span | None] = (0.0, None)
         sum_, start, is_owned = 0.0, -1, False
         for word, score in scores.items():
-            if meets_any(word, taken):
+            if overlaps_any(word, taken):
                 start = -1
                 continue
             if start < 0 or sum_ <= 0:
@@ -160,7 +163,7 @@ class _Planner:
             is_owned |= word in owned
             if is_owned and sum_ > best[0]:
                 best = sum_, (start, word[1])
-        if best[1] is None and (free := [word for word in owned if not meets_any(word, taken)]):
+        if best[1] is None and (free := [word for word in owned if not overlaps_any(word, taken)]):
             # Every word of it stands for others as well.
             best = 0.0, max(free, key=scores.__getitem__)
         return best
@@ -176,7 +179,7 @@ class _Planner:
         for edge, side in zip(edges, (0, 1), strict=True):
             words = [word for ours, word, _ in self.links if ours[side] == edge and _is_in(word, room)]
             for word in words:
-                if not meets_any(word, taken):
+                if not overlaps_any(word, taken):
                     return word
         return None
 
@@ -249,9 +252,9 @@ def _same_strings(
         if len(spans) != len(theirs.get(string, ())):
             continue
         for one, other in zip(spans, theirs[string], strict=True):
-            linked = [link[0] for link in links if meet(link[1], other)]
-            is_torn = any(meet(span, other) and not _is_in(span, other) for span in whole)
-            if not is_torn and (not linked or any(meet(each, one) for each in linked)):
+            linked = [link[0] for link in links if overlap(link[1], other)]
+            is_torn = any(overlap(span, other) and not _is_in(span, other) for span in whole)
+            if not is_torn and (not linked or any(overlap(each, one) for each in linked)):
                 found.append((one, other))
     return found
 
@@ -267,9 +270,9 @@ def _is_in(span: Span, room: Span) -> bool:
     return room[0] <= span[0] and span[1] <= room[1]
 
 
-def meets_any(span: Span, others: Sequence[Span]) -> bool:
-    return any(meet(span, other) for other in others)
+def overlaps_any(span: Span, others: Sequence[Span]) -> bool:
+    return any(overlap(span, other) for other in others)
 
 
-def meet(one: Span, other: Span) -> bool:
+def overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
-from regard.documents.placement import Mark, meets_any, place
+from regard.documents.placement import Mark, overlaps_any, place
 from regard.documents.segments import Code, Item, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
 from regard.text import Span
@@ -181,7 +181,7 @@ class ShownSegment:
         targets, sources = [each[0] for each in kept], [each[1] for each in kept]
         for link in links:
             target = max(0, link.target[0] - num_lost), max(0, link.target[1] - num_lost)
-            if not meets_any(link.source, sources) and not meets_any(target, targets):
+            if not overlaps_any(link.source, sources) and not overlaps_any(target, targets):
                 found.append(replace(link, target=target))
         return found
 
@@ -190,7 +190,7 @@ class ShownSegment:
         spaces = [
             match.start()
             for match in _SPACE.finditer(target.rstrip(), 1)
-            if not meets_any(match.span(), whole) and not _STARTS_A_BLOCK.match(target, match.end())
+            if not overlaps_any(match.span(), whole) and not _STARTS_A_BLOCK.match(target, match.end())
         ]
         found: list[tuple[int, Code]] = []
         free = 0
@@ -289,5 +289,5 @@ def place_key(key: Code, target: str, taken: Sequence[tuple[int, int]]) -> int |
     firsts = [match.start() for match in re.finditer(r"(?<!\w)[^\W_]", target)]
     letters = [at for at, letter in enumerate(target) if letter.isalnum()]
     same = [at for at in firsts if target[at].casefold() == key.name]
-    free = (at for at in (*same, *firsts, *letters) if not meets_any((at, at + 1), taken))
+    free = (at for at in (*same, *firsts, *letters) if not overlaps_any((at, at + 1), taken))
     return next(free, None)

@@ -166,7 +166,7 @@ def divisors_of(config: ModelConfig) -> np.ndarray:
     return np.asarray(1 / (kept + (1 - kept) / config.rotary_factor))
 
 
-class Decoder(NamedTuple):
+class DecoderFiles(NamedTuple):
     """A model that was read."""
 
     kind: str
@@ -180,7 +180,7 @@ class Decoder(NamedTuple):
     """how a conversation is written, as a program in Jinja"""
 
 
-def manifest_of(found: Decoder, decode: DecodeConfig | None = None, **about: Any) -> Manifest:
+def manifest_of(found: DecoderFiles, decode: DecodeConfig | None = None, **about: Any) -> Manifest:
     """config.json of a model folder of ours: a model with a chat template that regard knows chats, others write.
 
     A text begins with <|endoftext|> where there is one: that stood before every text in training, while a chat model may

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import decoders
-from regard.exchange.decoders import Decoder
+from regard.exchange.decoders import DecoderFiles
 from regard.exchange.huggingface_files import Files, to_json
 from regard.exchange.sentencepiece_file import sentencepiece_files
 from regard.folder.manifest import TokenizerFiles
@@ -104,7 +104,7 @@ def _scalar(kind: int) -> str:
     return _SCALARS[kind]
 
 
-def read(path: Path) -> Decoder:
+def read(path: Path) -> DecoderFiles:
     """The model of a file."""
     with needs_extra("gguf", "reading GGUF"):
         import gguf
@@ -141,7 +141,7 @@ def _place(header: _Header) -> tuple[tuple[int, ...], int, int]:
     return shape, header.number("<u4"), header.number()
 
 
-def _decoder(about: Mapping[str, Any], theirs: Tensors) -> Decoder:
+def _decoder(about: Mapping[str, Any], theirs: Tensors) -> DecoderFiles:
     kind = about["general.architecture"]
     if kind not in _ARCHITECTURES:
         raise ModelError(
@@ -163,7 +163,7 @@ def _decoder(about: Mapping[str, Any], theirs: Tensors) -> Decoder:
         raise ModelError("rope_freqs.weight must be Llama 3's scaling for regard to compute it: import another model")
     tensors = decoders.tensors_of(theirs, config, decoders.GGUF, halves=_ARCHITECTURES[kind])
     tokenizer, files, ids = _tokenizer(about)
-    return Decoder(kind, config, tensors, tokenizer, files, ids, about.get("tokenizer.chat_template", ""))
+    return DecoderFiles(kind, config, tensors, tokenizer, files, ids, about.get("tokenizer.chat_template", ""))
 
 
 def _tokenizer(about: Mapping[str, Any]) -> tuple[TokenizerFiles, Files, dict[str, int]]:

@@ -16,7 +16,7 @@ import safetensors.numpy
 from regard.config import DecodeConfig, ModelConfig
 from regard.errors import ModelError, UsageError
 from regard.exchange import huggingface_files
-from regard.exchange.decoders import DECODER, Decoder, manifest_of
+from regard.exchange.decoders import DECODER, DecoderFiles, manifest_of
 from regard.exchange.huggingface_files import read_json, to_json
 from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
 from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
@@ -87,7 +87,7 @@ def import_folder(
     if family is DECODER:
         ids = huggingface_files.token_ids(tokenizer, files, "target")
         template = huggingface_files.chat_template(folder, described)
-        manifest = manifest_of(Decoder(kind, config, tensors, tokenizer, files, ids, template), **about)
+        manifest = manifest_of(DecoderFiles(kind, config, tensors, tokenizer, files, ids, template), **about)
     else:
         manifest = Manifest(task=family.task, model=config, tokenizer=tokenizer, decode=decode, **about)
     _save(folder, output, kind, manifest, tensors, files, graphs)

@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import ModelError, UsageError
-from regard.exchange.decoders import LLAMA, Decoder
+from regard.exchange.decoders import LLAMA, DecoderFiles
 from regard.exchange.sentencepiece_file import BYTE, CONTROL, NORMAL, UNKNOWN, sentencepiece_files
 from regard.folder.tensors import Tensors, expected_tensors
 from regard.text.tokenizer import SPACE_MARK
@@ -30,7 +30,7 @@ _ORDER = (
 """the tensors of all layers, each kind for all layers together"""
 
 
-def read(path: Path) -> Decoder:
+def read(path: Path) -> DecoderFiles:
     """The model of a checkpoint."""
     try:
         content = path.read_bytes()
@@ -62,7 +62,7 @@ def read(path: Path) -> Decoder:
         ) from error
     kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (len(tokens) - len(_FIRST))]
     tokenizer, files = sentencepiece_files(tokens, scores, kinds)
-    return Decoder("llama2.c", config, tensors, tokenizer, files, {token: id for id, token in enumerate(tokens)})
+    return DecoderFiles("llama2.c", config, tensors, tokenizer, files, {token: id for id, token in enumerate(tokens)})
 
 
 def _tensors(content: bytes, config: ModelConfig) -> tuple[Tensors, int]:

@@ -22,13 +22,13 @@ from regard.errors import RegardWarning, UsageError
 from regard.folder.catalogue import available
 from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
-from regard.look.whatif import Plan, plan_of
+from regard.look.whatif import EditPlan, plan_of
 from regard.text import check_text
 from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.pipeline import Translator
 from regard.translate.search import TranslateOptions
-from regard.translate.trace import Found, find, follow, record_run, trace_pair
+from regard.translate.trace import SearchRecord, record_run, search_recorded, trace_pair, translate_recorded
 
 _MAX_KEPT = 8
 """what-if runs and other sentences that are remembered; each holds every value of a pass"""
@@ -48,9 +48,9 @@ class Run:
     text: str  # the given text, or a decoder-only model's prompt
     source: list[int]  # tokens that the encoder read; empty in a decoder-only model
     num_given: int  # number of target tokens that were given
-    found: Found
+    found: SearchRecord
     trace: Trace
-    plan: Plan
+    plan: EditPlan
     decode: DecodeConfig  # how its output was searched
     model: int = 0  # 0, or 1 for the second model
     sentence: int = 0  # which sentence of the text
@@ -203,7 +203,7 @@ class Session:
         number: int,
         subject: Subject,
         text: str,
-        plan: Plan = Plan(),  # noqa: B008 (frozen)
+        plan: EditPlan = EditPlan(),  # noqa: B008 (frozen)
         *,
         model: int = 0,
         sentence: int = 0,
@@ -223,8 +223,8 @@ class Session:
         if translates:
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
-            followed = follow(translator, text, decode, options, sentence)
-            source, found, stages = followed.source, followed.found, followed.stages()
+            record = translate_recorded(translator, text, decode, options, sentence)
+            source, found, stages = record.source, record.search, record.stages()
             stages["target"] = stages["text.restored"]
         else:
             source, num_given, found = self._continue(translator, text, plan, decode)
@@ -236,8 +236,8 @@ class Session:
         return Run(number, subject, text, source, num_given, found, trace, plan, decode, model, sentence, original)
 
     def _continue(
-        self, translator: Translator, text: str, plan: Plan, decode: DecodeConfig
-    ) -> tuple[list[int], int, Found]:
+        self, translator: Translator, text: str, plan: EditPlan, decode: DecodeConfig
+    ) -> tuple[list[int], int, SearchRecord]:
         """A model that does not translate: the source it reads, how many tokens it is given, and what it wrote."""
         config, own = translator.config, translator.target
         source = translator.source_ids(text) if config.has_encoder else []
@@ -246,6 +246,6 @@ class Session:
         if length > longest:
             raise UsageError(f"a sentence must have at most {longest} tokens: got {length}; look at a part of it")
         if not config.has_decoder:
-            return source, 0, Found([], [])
-        found = find(translator.engine, source, decode, plan.prefix or given)
+            return source, 0, SearchRecord([], [])
+        found = search_recorded(translator.engine, source, decode, plan.prefix or given)
         return source, len(given), found

@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, type]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class EditPlan:
     """What a run does differently."""
 
     changes: tuple[Change, ...] = ()
@@ -88,7 +88,7 @@ def _then(first: Function, second: Function) -> Function:
 
 def plan_of(
     changes: Sequence[Change], subject: Subject, given: str, read: str, output_before: Callable[[int], list[int]]
-) -> Plan:
+) -> EditPlan:
     """The changes, checked, as one plan.
 
     given, read: the sentence as it was given and as the model read it; words are counted in the second.
@@ -120,7 +120,7 @@ def plan_of(
             edits.append(_no_mask(subject.config))
         else:
             edits.append(_head_edit(change, subject.config, "no-mask" in kinds))
-    return Plan(tuple(changes), text if text != given else None, prefix, tuple(edits), settings)
+    return EditPlan(tuple(changes), text if text != given else None, prefix, tuple(edits), settings)
 
 
 def _check_fields(change: Any) -> None:

@@ -66,7 +66,7 @@ def _cut(text: str, line: int, count: Callable[[str], int], most: int, language:
     parts = split(text, language, count, most)
     gathered = ""
     for place, sentence in enumerate(parts.sentences):
-        if place in parts.endless:
+        if place in parts.too_long:
             continue
         longer = f"{gathered} {sentence}" if gathered else sentence
         if gathered and count(longer) > most:

@@ -137,13 +137,13 @@ async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]
     job = await _prepare(served, [text], in_order=True)
     [parts] = job.parts
     usage["prompt_tokens"] += job.num_tokens
-    yield TextChunk(parts.glue[0])
-    glue = iter(parts.glue[1:])
+    yield TextChunk(parts.separators[0])
+    separators = iter(parts.separators[1:])
     async with aclosing(_results(job.submit())) as results:
         async for translation in results:
             for sentence in translation.sentences:
                 usage["completion_tokens"] += len(sentence.candidates[0].tokens)
-            yield TextChunk(translation.text + next(glue))
+            yield TextChunk(translation.text + next(separators))
     yield TextChunk("", (), "stop")
 
 

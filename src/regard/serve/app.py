@@ -28,7 +28,7 @@ from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
-from regard.serve.settings import Settings
+from regard.serve.settings import ServerSettings
 from regard.translate.search import TranslateOptions
 from regard.translate.translation import Sentence, Translation
 
@@ -49,7 +49,7 @@ PAGE = {f"/{each.name}".replace("/index.html", "/"): each.read_bytes() for each 
 
 
 class App:
-    def __init__(self, models: Models, settings: Settings, metrics: Metrics, log: Log) -> None:
+    def __init__(self, models: Models, settings: ServerSettings, metrics: Metrics, log: Log) -> None:
         self.models, self._settings, self._metrics = models, settings, metrics
         self._looks: OrderedDict[str, Look] = OrderedDict()
         self._pass = secrets.token_urlsafe(24)

@@ -22,7 +22,7 @@ from regard.errors import RegardError
 from regard.serve import settings as limits
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.request import RequestError, fields_of, speaks_openai
-from regard.serve.settings import Settings
+from regard.serve.settings import ServerSettings
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -115,7 +115,7 @@ class RequestGuard:
     def __init__(
         self,
         app: ASGIApp,
-        settings: Settings,
+        settings: ServerSettings,
         metrics: Metrics,
         log: Log,
         route_of: Callable[[str], tuple[str, bool]],
@@ -139,6 +139,7 @@ class RequestGuard:
         try:
             await self._answer(scope, receive, answer, route, is_limited)
         except RequestError as error:
+            self._metrics.add("regard_refused_total", status=str(error.status))
             await answer.fail(error)
         except HTTPException as error:
             await answer.fail(_no_route(error, scope["method"]))

@@ -14,7 +14,7 @@ from regard.documents import SUFFIXES, segment_texts
 from regard.serve.answers import document_threads, translate, translate_file
 from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
-from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, Settings
+from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, ServerSettings
 from regard.text import language
 from regard.text.language import Guess
 
@@ -30,7 +30,7 @@ Answers = list[tuple[str, list[str]]]
 
 
 class LibreTranslate:
-    def __init__(self, models: Models, settings: Settings) -> None:
+    def __init__(self, models: Models, settings: ServerSettings) -> None:
         self._models, self._settings, self._files = models, settings, FileStore()
 
     async def translate(self, request: Request) -> Response:

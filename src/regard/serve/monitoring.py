@@ -19,6 +19,7 @@ from typing import Any, TextIO
 _ABOUT = {
     "regard_requests_total": ("counter", "Requests by route, method and status."),
     "regard_request_seconds": ("histogram", "Time to answer, by route."),
+    "regard_refused_total": ("counter", "Requests refused, by status."),
     "regard_sentences_total": ("counter", "Sentences translated and turns answered, by model."),
     "regard_tokens_total": ("counter", "Tokens written by chat and story models."),
     "regard_batch_sentences": ("histogram", "Sentences or turns of a batch."),

@@ -22,7 +22,7 @@ from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
 from regard.serve.openai_fields import ResponseFormat, model_of, options_of, texts_of, turns_of, vector_format
 from regard.serve.request import BadField, RequestError, flag, integer, json_bytes, json_response, parse_object
-from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
+from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, ServerSettings
 
 
 class TextRequest(NamedTuple):
@@ -38,7 +38,7 @@ class TextRequest(NamedTuple):
 
 
 class OpenAI:
-    def __init__(self, models: Models, settings: Settings, log: Log) -> None:
+    def __init__(self, models: Models, settings: ServerSettings, log: Log) -> None:
         self._models, self._settings, self._log = models, settings, log
 
     async def models(self, request: Request) -> Response:

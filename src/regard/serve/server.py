@@ -18,7 +18,7 @@ from regard.serve import settings as limits
 from regard.serve.app import App
 from regard.serve.monitoring import Log
 from regard.serve.request import json_bytes
-from regard.serve.settings import Settings
+from regard.serve.settings import ServerSettings
 
 _SWITCH_INTERVAL = 0.001
 """Seconds for which a thread keeps the interpreter. With Python's 5 ms a model's thread would delay each request."""
@@ -169,7 +169,7 @@ class HttpServer(uvicorn.Server):
                 return
 
 
-def bind(settings: Settings) -> socket.socket:
+def bind(settings: ServerSettings) -> socket.socket:
     """The listening socket, made before the models are loaded so that a taken port is told at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # asyncio sets TCP_NODELAY only where the protocol is named; without it an answer waits 40 ms.

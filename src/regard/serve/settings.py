@@ -36,7 +36,7 @@ MAX_MESSAGES = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class ServerSettings:
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[str, ...] = ()

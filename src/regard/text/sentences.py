@@ -2,7 +2,7 @@
 
 A text is cut at line ends, tabs and sentence ends. A sentence longer than the model was trained for is cut again, best at
 punctuation; a single word of that length is copied. White space, list marks and emoji stand between sentences and are
-not translated; `Parts.join` puts them back.
+not translated; `SplitText.join` puts them back.
 """
 
 from __future__ import annotations
@@ -65,44 +65,46 @@ _UNSPACED = re.compile(
 
 
 @dataclass(frozen=True)
-class Parts:
+class SplitText:
     """The sentences of a text, and what stands before, between and after them untranslated."""
 
     sentences: list[str]
-    glue: list[str]
-    """one more than there are sentences"""
+    separators: list[str]
+    """untranslated text before, between and after the sentences; one more than there are sentences"""
     num_cut: int = 0
     """sentences that were too long and had to be cut"""
     cut: frozenset[int] = frozenset()
     """which parts come from those"""
-    endless: frozenset[int] = frozenset()
-    """which parts are one word, too long for the model"""
+    too_long: frozenset[int] = frozenset()
+    """parts that are one word, too long for the model"""
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""
-        pairs = zip(sentences, self.glue[1:], strict=True)
-        return self.glue[0] + "".join(sentence + glue for sentence, glue in pairs)
+        pairs = zip(sentences, self.separators[1:], strict=True)
+        return self.separators[0] + "".join(sentence + separator for sentence, separator in pairs)
 
 
-def split(text: str, language: str, count: Callable[[str], int], max_length: int, *, sentences: bool = True) -> Parts:
+def split(
+    text: str, language: str, count: Callable[[str], int], max_length: int, *, sentences: bool = True
+) -> SplitText:
     """Cut a text into parts of at most `max_length`, as `count` measures them.
 
     With sentences=False only what is too long is cut.
 
     >>> parts = split("Oui.  Non !", "fr", len, 100)
-    >>> parts.sentences, parts.glue
+    >>> parts.sentences, parts.separators
     (['Oui.', 'Non !'], ['', '  ', ''])
     """
     parts: list[str] = []
-    glue, num_cut = [""], 0
-    cut, endless = set[int](), set[int]()
+    separators, num_cut = [""], 0
+    cut, too_long = set[int](), set[int]()
     for words, after in _words(text, language) if sentences else ((text, ""),):
         sentence = words.strip()
         if not has_word(sentence):
-            glue[-1] += words + after
+            separators[-1] += words + after
             continue
         before = len(words) - len(words.lstrip())
-        glue[-1] += words[:before]
+        separators[-1] += words[:before]
         found = _cut(sentence, count, max_length)
         if len(found) > 1:
             num_cut += 1
@@ -110,11 +112,11 @@ def split(text: str, language: str, count: Callable[[str], int], max_length: int
         for part, space in found:
             # A token is at least a byte: most parts need no counting.
             if len(part.encode()) > max_length and _is_one_word(part) and count(part) > max_length:
-                endless.add(len(parts))
+                too_long.add(len(parts))
             parts.append(part)
-            glue.append(space)
-        glue[-1] += words[before + len(sentence) :] + after
-    return Parts(parts, glue, num_cut, frozenset(cut), frozenset(endless))
+            separators.append(space)
+        separators[-1] += words[before + len(sentence) :] + after
+    return SplitText(parts, separators, num_cut, frozenset(cut), frozenset(too_long))
 
 
 def _words(text: str, language: str) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from regard.config import TrainConfig
 from regard.data.batch_stream import BatchStream, Lanes, PairStream
 from regard.data.batches import Batch, Masking
-from regard.data.running_text import RunningText, TextChunks, TextStream, encode_documents
+from regard.data.running_text import RunningText, RunningTextStream, TextChunks, encode_documents
 from regard.errors import UsageError
 from regard.text.tokenizer import PAD_ID, Tokenizer
 from regard.train.corpora import Text, Tokenizers
@@ -56,7 +56,9 @@ def make_stream(
         if plan.model.position == "learned" and longest > most:
             raise UsageError(f"a row must fit into the model's positions, {most}: got max_length={longest}; lower it")
         chunks, masking = chunks_for(plan, corpus, tokenizers[1]), masking_for(train, tokenizers[1])
-        return TextStream(chunks, batch_tokens=train.batch_tokens, packing=packing, masking=masking, seed=train.seed)
+        return RunningTextStream(
+            chunks, batch_tokens=train.batch_tokens, packing=packing, masking=masking, seed=train.seed
+        )
     # A GPU is faster than one process can encode; a CPU is not.
     own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.data.lines import arriving, open_bytes
-from regard.documents.placement import meet
+from regard.documents.placement import overlap
 from regard.errors import DataError
 from regard.text import Span
 from regard.text.normalise import Normalised, normalise_signs, normalise_text
@@ -26,27 +26,27 @@ _SURE = 0.5
 """share of the strongest link to a term from which a word is surely of its translation"""
 
 
-class Place(NamedTuple):
+class TermPlace(NamedTuple):
     """The translation of a term, and from where to where the term stands in a sentence."""
 
     target: str
     span: Span
 
 
-def where(target: str, text: str) -> list[Span]:
+def occurrences(target: str, text: str) -> list[Span]:
     """From where to where the words stand in a text; in small letters they may have capitals."""
     ignoring = re.IGNORECASE if target == target.lower() or text.isupper() else re.NOFLAG
     whole = rf"(?<!\w){re.escape(target)}(?!\w)"
     return [match.span() for match in re.finditer(whole, text, ignoring)]
 
 
-def lacks(text: str, places: Sequence[Place]) -> bool:
+def lacks(text: str, places: Sequence[TermPlace]) -> bool:
     """Whether the translation of a sentence holds a term less often than the sentence does."""
     wanted = Counter(place.target for place in places) if places else {}
-    return any(len(where(target, text)) < number for target, number in wanted.items())
+    return any(len(occurrences(target, text)) < number for target, number in wanted.items())
 
 
-def replaced_words(text: str, links: Sequence[Link], places: Sequence[Place]) -> list[str]:
+def replaced_words(text: str, links: Sequence[Link], places: Sequence[TermPlace]) -> list[str]:
     """The words of a translation that came of terms and of nothing else, with and without a capital.
 
     Words of a term's own translation are not among them.
@@ -56,9 +56,9 @@ def replaced_words(text: str, links: Sequence[Link], places: Sequence[Place]) ->
     others: set[str] = set()
     for link in links:
         word = text[slice(*link.target)]
-        inside = [place for place in places if meet(place.span, link.source)]
+        inside = [place for place in places if overlap(place.span, link.source)]
         strongest = max(
-            (each.weight for each in links for place in inside if meet(place.span, each.source)), default=0.0
+            (each.weight for each in links for place in inside if overlap(place.span, each.source)), default=0.0
         )
         if inside and link.weight >= _SURE * strongest and word.isalnum():
             replaced[word] = None
@@ -95,7 +95,7 @@ class Glossary:
             return given
         return cls(given.items()) if isinstance(given, Mapping) else cls.load(given)
 
-    def places_in(self, sentence: str) -> list[Place]:
+    def places_in(self, sentence: str) -> list[TermPlace]:
         """The terms of a sentence from left to right; where two overlap, the first, and of these the longest.
 
         Both are compared as a model reads them, whatever apostrophes they have.
@@ -103,7 +103,7 @@ class Glossary:
         read = normalise_signs(Normalised.of(sentence))
         matches = list(_TOKEN.finditer(read.text))
         folded = [match.group().casefold() for match in matches]
-        found: list[Place] = []
+        found: list[TermPlace] = []
         place = 0
         while place < len(matches):
             for size in range(min(self._longest, len(matches) - place), 0, -1):
@@ -114,7 +114,7 @@ class Glossary:
                 for_any = (targets[each] for each in targets if each == each.lower())
                 target = targets.get(spelt) or next(for_any, None)
                 if target is not None:
-                    found.append(Place(target, (read.offsets[start], read.offsets[end])))
+                    found.append(TermPlace(target, (read.offsets[start], read.offsets[end])))
                     place += size - 1
                     break
             place += 1

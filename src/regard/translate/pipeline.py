@@ -18,7 +18,7 @@ from regard.decode import StepModel, score
 from regard.errors import ModelError, RegardWarning, UsageError
 from regard.folder.manifest import Manifest
 from regard.text.normalise import Normaliser
-from regard.text.sentences import Parts, split
+from regard.text.sentences import SplitText, split
 from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
 from regard.translate.search import TranslateOptions, batch_tokens
@@ -75,13 +75,13 @@ class Translator:
             (number, sentence)
             for each in parts
             for place, (sentence, number) in enumerate(zip(each.sentences, numbers, strict=False))
-            if place not in each.endless
+            if place not in each.too_long
         ]
         found = iter(SentenceTranslator(self, decode, options).translate(given))
         results = []
         for text, each in zip(texts, parts, strict=True):
             sentences = [
-                copied(sentence, flags=["copied"]) if place in each.endless else next(found)
+                copied(sentence, flags=["copied"]) if place in each.too_long else next(found)
                 for place, sentence in enumerate(each.sentences)
             ]
             results.append(join(text, each, sentences))
@@ -93,7 +93,7 @@ class Translator:
         # Level 4 is the caller of Model.translate.
         warnings.warn(message, RegardWarning, stacklevel=4)
 
-    def split(self, text: str, options: TranslateOptions = _DEFAULT) -> Parts:
+    def split(self, text: str, options: TranslateOptions = _DEFAULT) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""
         return split(
             text,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.decode import Hypothesis
-from regard.documents.placement import meet
+from regard.documents.placement import overlap
 from regard.text import is_looping
 from regard.text.normalise import Normalised
 from regard.text.protected import ProtectedSpan, find_protected
 from regard.text.words import Link, align
-from regard.translate.glossary import Place, lacks, replaced_words, where
+from regard.translate.glossary import TermPlace, lacks, occurrences, replaced_words
 from regard.translate.protect import MaskedSentence, as_a_part, mask
 from regard.translate.search import ConstraintBuilder, SearchInput, TranslateOptions, search_in_batches
 from regard.translate.translation import Candidate, Sentence, copied, shifted
@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
     given: str
     normalised: str
     masked: MaskedSentence
-    terms: list[Place]
+    terms: list[TermPlace]
     number: int
     """place among the sentences of a call, for sampling"""
 
@@ -78,7 +78,7 @@ class SentenceTranslator:
             each
             for each in find_protected(given, self._normaliser.knows)
             if not any(_takes(term, each) for term in terms)
-            and not any(where(word, each.text) for word in options.banned)
+            and not any(occurrences(word, each.text) for word in options.banned)
             and not any(each.text in asked for asked in (options.prefix, *options.required))
         ]
         normalised = self._normaliser.normalise(given, [each.span for each in spans])
@@ -294,7 +294,7 @@ def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
     )
 
 
-def _takes(term: Place, span: ProtectedSpan) -> bool:
+def _takes(term: TermPlace, span: ProtectedSpan) -> bool:
     """Whether a term takes precedence over a protected span: it overlaps the span and is not a word inside of it."""
     is_inside = span.span[0] <= term.span[0] and term.span[1] <= span.span[1]
-    return term.span == span.span if is_inside else meet(term.span, span.span)
+    return term.span == span.span if is_inside else overlap(term.span, span.span)

@@ -29,28 +29,28 @@ STAGES = ("given", "normalised", "protected", "written", "restored")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found, best first, and a record of each of its steps."""
+class SearchRecord:
+    """The hypotheses of a search, best first, and a record of each of its steps."""
 
     hypotheses: list[Hypothesis]
     history: list[StepRecord]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """A text through the pipeline, and the search of one of its sentences."""
+class TranslationRecord:
+    """A translation, and the record of the search of one of its sentences."""
 
     translation: Translation
     sentence: int
     source: list[int]
     """tokens that the encoder read of that sentence, its end included"""
-    found: Found
+    search: SearchRecord
     """empty where the sentence was copied, or the text has none"""
 
     @property
     def output(self) -> list[int]:
         """Tokens that the model wrote, without beginning and end."""
-        return self.found.hypotheses[0].tokens if self.found.hypotheses else []
+        return self.search.hypotheses[0].tokens if self.search.hypotheses else []
 
     def stages(self) -> dict[str, Any]:
         """The metadata of a trace: the text at every stage, whole and sentence by sentence."""
@@ -62,9 +62,9 @@ class Followed:
         }
 
 
-def follow(
+def translate_recorded(
     translator: Translator, text: str, decode: DecodeConfig, options: TranslateOptions = _DEFAULT, sentence: int = 0
-) -> Followed:
+) -> TranslationRecord:
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
     [translation] = translator.translate([text], decode, options)
     sentences = searched_sentences(translation)
@@ -75,14 +75,14 @@ def follow(
     chosen = sentences[sentence] if sentences else None
     if chosen is None or chosen.search is None:
         source = [*translator.source.beginning, translator.config.eos_id]
-        return Followed(translation, sentence, source, Found([], []))
+        return TranslationRecord(translation, sentence, source, SearchRecord([], []))
     history: list[StepRecord] = []
     search_in_batches(translator.engine, [chosen.search], history)
     hypotheses = [
         Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop)
         for a in chosen.candidates
     ]
-    return Followed(translation, sentence, chosen.search.source, Found(hypotheses, history))
+    return TranslationRecord(translation, sentence, chosen.search.source, SearchRecord(hypotheses, history))
 
 
 def searched_sentences(translation: Translation) -> list[Sentence]:
@@ -90,13 +90,15 @@ def searched_sentences(translation: Translation) -> list[Sentence]:
     return [one for each in translation.sentences for one in each.searched]
 
 
-def find(engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()) -> Found:
+def search_recorded(
+    engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
+) -> SearchRecord:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
     constraints = Constraints(prefix=prefix) if prefix else None
     searched = SearchInput(list(source), config, constraints)
     [hypotheses] = search_in_batches(engine, [searched], history)
-    return Found(hypotheses, history)
+    return SearchRecord(hypotheses, history)
 
 
 def trace_text(
@@ -125,11 +127,11 @@ def trace_text(
     if decode is not None and manifest.task == "translate":
         if edits:
             translator = Translator(engine, manifest, translator.source, own)
-        followed = follow(translator, text, decode, options, sentence)
-        source, output, history = followed.source, followed.output, followed.found.history
-        metadata = {**followed.stages(), "target": followed.translation.text}
+        record = translate_recorded(translator, text, decode, options, sentence)
+        source, output, history = record.source, record.output, record.search.history
+        metadata = {**record.stages(), "target": record.translation.text}
     elif decode is not None:
-        found = find(engine, source, decode, given)
+        found = search_recorded(engine, source, decode, given)
         output, history = found.hypotheses[0].tokens, found.history
     else:
         output = [*own.beginning, *given, *own.encode(target or "")]

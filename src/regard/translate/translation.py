@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.decode.interface import Stop
 from regard.text import Span
-from regard.text.sentences import Parts
+from regard.text.sentences import SplitText
 from regard.text.words import Link
 from regard.translate.search import SearchInput
 
@@ -126,7 +126,7 @@ class Translation:
 
     def stage(self, name: str) -> str:
         """The whole text at a stage of the pipeline."""
-        return Parts([""] * len(self.sentences), self.between).join(
+        return SplitText([""] * len(self.sentences), self.between).join(
             [sentence.stages[name] for sentence in self.sentences]
         )
 
@@ -147,7 +147,7 @@ def copied(sentence: str, protected: str | None = None, flags: Sequence[str] = (
     return Sentence(sentence, [best], [*flags], sentence, read)
 
 
-def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
+def join(text: str, parts: SplitText, sentences: Sequence[Sentence]) -> Translation:
     """The translation of a text from those of its sentences."""
     if not sentences:
         return Translation(text, text, [text], [], [text])
@@ -157,15 +157,15 @@ def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
         alternatives.append(parts.join(texts))
     placed: list[Sentence] = []
     source_start = start = 0
-    for place, (sentence, glue) in enumerate(zip(sentences, parts.glue, strict=False)):
-        source_start, start = source_start + len(glue), start + len(glue)
+    for place, (sentence, separator) in enumerate(zip(sentences, parts.separators, strict=False)):
+        source_start, start = source_start + len(separator), start + len(separator)
         flags = ["cut", *sentence.flags] if place in parts.cut else sentence.flags
         if source_start or start or flags is not sentence.flags:
             sentence = dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start)
         placed.append(sentence)
         source_start += len(sentence.source)
         start += len(sentence.candidates[0].text)
-    return Translation(text, alternatives[0], alternatives, placed, parts.glue)
+    return Translation(text, alternatives[0], alternatives, placed, parts.separators)
 
 
 def by_way_of(first: Translation, sentences: Sequence[Translation]) -> Translation:
@@ -177,7 +177,7 @@ def by_way_of(first: Translation, sentences: Sequence[Translation]) -> Translati
         links = _composed(best.alignment or (), after.alignment or ())
         through[0] = dataclasses.replace(through[0], alignment=links)
         further.append(dataclasses.replace(sentence, candidates=through, flags=[*sentence.flags, *flags], search=None))
-    return join(first.source, Parts([""] * len(further), first.between), further)
+    return join(first.source, SplitText([""] * len(further), first.between), further)
 
 
 def _composed(first: Sequence[Link], second: Sequence[Link]) -> list[Link]:

@@ -12,7 +12,7 @@ import pytest
 from batch_fixtures import epoch, same, sequences
 
 from regard.data.batches import MASK, Batch, Masking, make_batch, num_asked
-from regard.data.running_text import TextChunks, TextStream, encode_documents, read_running_text
+from regard.data.running_text import RunningTextStream, TextChunks, encode_documents, read_running_text
 from regard.errors import DataError, ModelError, TrainingError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
@@ -72,10 +72,10 @@ def words() -> Ragged:
     return Ragged.of([rng.choice(ORDINARY, size).tolist() for size in SIZES])
 
 
-def stream(masked: bool = False, packing: bool = True, **changes: object) -> TextStream:
+def stream(masked: bool = False, packing: bool = True, **changes: object) -> RunningTextStream:
     values = dict(batch_tokens=73, seed=3, masking=MASKING if masked else None)
     chunks = TextChunks.of(words() if masked else documents(), 12, masked=masked)
-    return TextStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
+    return RunningTextStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
 
 
 def rows(batches: list[Batch]) -> list[tuple[list[int], list[int]]]:
@@ -121,7 +121,7 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
 def test_what_cannot_be_is_refused() -> None:
     other = TextChunks.of(documents([*SIZES[:-1], 6]), 12, masked=False)
     with pytest.raises(TrainingError, match="they have changed"):
-        TextStream(other, batch_tokens=73, packing=True, seed=3).restore(stream().state())
+        RunningTextStream(other, batch_tokens=73, packing=True, seed=3).restore(stream().state())
     with pytest.raises(UsageError, match="room for a row of 12 tokens: got 11"):
         stream(batch_tokens=11, packing=False)
     with pytest.raises(UsageError, match="max_length must be at least 2"):

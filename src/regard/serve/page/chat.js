@@ -49,10 +49,10 @@ export function openChat(state) {
 		bubble.prepend(words);
 		const controller = (writing = new AbortController());
 		const conversation = messages;
-		const wish = { model: model(), messages };
+		const request = { model: model(), messages };
 		setBusy(true);
 		try {
-			for await (const part of stream("v1/chat/completions", wish, controller.signal)) {
+			for await (const part of stream("v1/chat/completions", request, controller.signal)) {
 				words.textContent += part;
 				log.scrollTop = log.scrollHeight;
 			}

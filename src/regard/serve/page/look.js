@@ -6,11 +6,11 @@ import * as server from "./server.js";
 /**
  * @param {HTMLButtonElement} button
  * @param {HTMLElement} status
- * @param {() => Parameters<typeof server.look>[0] | null} wish what to open
+ * @param {() => Parameters<typeof server.look>[0] | null} request what to open
  */
-export function opensLook(button, status, wish) {
+export function opensLook(button, status, request) {
 	button.addEventListener("click", async () => {
-		const wanted = wish();
+		const wanted = request();
 		if (!wanted) return;
 		say(status, "Opening every number of it…");
 		button.disabled = true;

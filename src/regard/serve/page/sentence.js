@@ -42,9 +42,9 @@ export function openSentence(state, result) {
 		look.hidden = !state.look;
 		say(status, "");
 		draw(number, sentence.targets);
-		const wish = { text: sentence.source, source: translation.source, target: result.target };
+		const request = { text: sentence.source, source: translation.source, target: result.target };
 		try {
-			const found = await server.translate({ ...wish, alternatives: NUM_ALTERNATIVES });
+			const found = await server.translate({ ...request, alternatives: NUM_ALTERNATIVES });
 			const ways = found.sentences[0]?.targets ?? [];
 			if (opened !== number || result.translation !== translation) return;
 			draw(number, ways);

@@ -50,24 +50,24 @@ export async function state() {
 }
 
 /**
- * @param {{ text: string, source: string, target: string, alternatives?: number }} wish
+ * @param {{ text: string, source: string, target: string, alternatives?: number }} request
  * @param {AbortSignal} [signal]
  * @returns {Promise<Translation>}
  */
-export async function translate(wish, signal) {
-	return (await post("page/translate", wish, signal)).json();
+export async function translate(request, signal) {
+	return (await post("page/translate", request, signal)).json();
 }
 
 /**
- * @param {{ text: string, source: string, target: string } | { text: string, model: string }} wish
+ * @param {{ text: string, source: string, target: string } | { text: string, model: string }} request
  * @returns {Promise<string>} where its page is
  */
-export async function look(wish) {
-	return (await (await post("page/look", wish)).json()).url;
+export async function look(request) {
+	return (await (await post("page/look", request)).json()).url;
 }
 
 /**
- * @param {{ file: File, source: string, target: string }} wish
+ * @param {{ file: File, source: string, target: string }} request
  * @returns {Promise<{ path: string, source: string }>} where it can be fetched, and its language
  */
 export async function translateFile({ file, source, target }) {
@@ -87,12 +87,12 @@ export async function download(path) {
 /**
  * The texts of a stream as they come.
  * @param {string} path
- * @param {object} wish
+ * @param {object} request
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<string>}
  */
-export async function* stream(path, wish, signal) {
-	const response = await post(path, { ...wish, stream: true }, signal);
+export async function* stream(path, request, signal) {
+	const response = await post(path, { ...request, stream: true }, signal);
 	if (!response.body) return;
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
 	let rest = "";

@@ -64,8 +64,8 @@ export function openTranslate(state) {
 		const controller = (asking = new AbortController());
 		get("result", HTMLElement).setAttribute("aria-busy", "true");
 		try {
-			const wish = { text, source: from.value, target: to.value };
-			const { found, target } = await eitherWay(state, wish, (each) => server.translate(each, controller.signal));
+			const request = { text, source: from.value, target: to.value };
+			const { found, target } = await eitherWay(state, request, (each) => server.translate(each, controller.signal));
 			to.value = target;
 			result.show(found, target);
 			copy.disabled = !found.text;

@@ -4,7 +4,7 @@ import { chooser, copies, get, make, say } from "./dom.js";
 import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
-// From this share of the wished tokens on, a story ends with a sentence; so many more may come until then.
+// From this share of the requested tokens on, a story ends with a sentence; so many more may come until then.
 const NEAR_THE_END = 0.85;
 const ROOM = 64;
 const SENTENCE_END = /[.!?…]["'”’»)]*(?=\s|$)/g;
@@ -48,7 +48,7 @@ export function openWrite(state) {
 		go.hidden = true;
 		stop.hidden = false;
 		const length = Number(get("length", HTMLInputElement).value);
-		const wish = {
+		const request = {
 			model: model(),
 			prompt,
 			max_tokens: length + ROOM,
@@ -57,12 +57,12 @@ export function openWrite(state) {
 		try {
 			let count = 0;
 			let text = "";
-			for await (const part of stream("v1/completions", wish, controller.signal)) {
+			for await (const part of stream("v1/completions", request, controller.signal)) {
 				// White space after the sign shows that it ended a sentence, and not a number's first half.
 				if (++count > NEAR_THE_END * length && /^\s/.test(part) && wholeSentences(text) === text) break;
 				words.textContent = text += part;
 			}
-			if (count >= wish.max_tokens) words.textContent = wholeSentences(text);
+			if (count >= request.max_tokens) words.textContent = wholeSentences(text);
 			controller.abort();
 		} catch (error) {
 			if (!controller.signal.aborted) say(trouble, error instanceof Error ? error.message : String(error));

@@ -46,16 +46,16 @@ export class Translator {
 		if (prefix.length && parts.sentences.length > 1) throw new Error("a text with a forced word must be one sentence; shorten it or leave the word out");
 		let [sourceStart, joined] = [0, ""];
 		const sentences = parts.sentences.map((given, place) => {
-			joined += parts.glue[place];
-			sourceStart += parts.glue[place]?.length ?? 0;
-			const found = parts.endless.has(place) ? copied(given, given, ["copied"]) : this.sentence(given, decode, prefix, place, plain);
+			joined += parts.separators[place];
+			sourceStart += parts.separators[place]?.length ?? 0;
+			const found = parts.tooLong.has(place) ? copied(given, given, ["copied"]) : this.sentence(given, decode, prefix, place, plain);
 			if (parts.cut.has(place)) found.flags.unshift("cut");
 			Object.assign(found, { sourceStart, start: joined.length });
 			joined += found.candidates[0]?.text ?? "";
 			sourceStart += given.length;
 			return found;
 		});
-		return { text: joined + parts.glue[parts.glue.length - 1], sentences };
+		return { text: joined + parts.separators[parts.separators.length - 1], sentences };
 	}
 
 	/** @param {string} given @param {DecodeConfig} decode @param {number[]} prefix @param {number} number @param {boolean} plain @returns {Sentence} */

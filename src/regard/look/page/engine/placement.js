@@ -25,7 +25,7 @@ const best = (items, value) => items.length ? items.reduce((found, each) => (val
 /** Position in the target and number of each mark, in writing order; null where the words of a tag have no place. @param {Mark[]} marks @param {string} source @param {string} target @param {Link[]} links @param {Span[]} whole no tag is put inside these @returns {[number, number][] | null} */
 export function place(marks, source, target, links, whole) {
 	const planner = new Planner(marks, source, target, links, whole);
-	if (marks.length) planner.lay(0, marks.length, [0, target.length]);
+	if (marks.length) planner.placeMarks(0, marks.length, [0, target.length]);
 	return planner.isLost ? null : planner.places;
 }
 
@@ -45,7 +45,7 @@ class Planner {
 	}
 
 	/** Place the marks from start to stop, pairs from the outside in. @param {number} start @param {number} stop @param {Span} room */
-	lay(start, stop, room) {
+	placeMarks(start, stop, room) {
 		/** @type {Element[]} */
 		const elements = [];
 		for (let first = start; first < stop; ) {
@@ -77,7 +77,7 @@ class Planner {
 		for (const { first, last, span } of elements.sort((a, b) => inOrder(a.span ?? room, b.span ?? room) || a.first - b.first)) {
 			const [from, to] = span ?? room;
 			this.places.push([from, first]);
-			if (last > first + 1) this.lay(first + 1, last, [from, to]);
+			if (last > first + 1) this.placeMarks(first + 1, last, [from, to]);
 			if (last !== first) this.places.push([to, last]);
 		}
 	}

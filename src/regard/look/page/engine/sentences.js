@@ -7,7 +7,7 @@
 import { edges, has, matchAtStart, rules, stripped } from "./rules.js";
 
 /** The sentences of a text, what stands around them, and which were cut or are too long for the model. */
-/** @typedef {{ sentences: string[], glue: string[], cut: Set<number>, endless: Set<number> }} Parts */
+/** @typedef {{ sentences: string[], separators: string[], cut: Set<number>, tooLong: Set<number> }} SplitText */
 
 const BREAK = /[\p{Sentence_Terminal}․。｡]+/gu;
 const QUOTED = /``.*?''|``.*?``|\B`\b.*?`\B|(?<![\p{L}\p{N}_'])'(?=[\p{L}\p{N}_]).*?(?<=\S)'(?![\p{L}\p{N}_])|".*?"|«.*?»|‘.*?’|‚.*?‚|“.*?”|‛.*?‛|„.*?“|‟.*?‟|‹.*?›|《.*?》|「.*?」/gsu;
@@ -120,30 +120,30 @@ function stretches(text, language) {
 	return found;
 }
 
-/** Cut a text into parts of at most `most` tokens. @param {string} text @param {string} language @param {(text: string) => number} count @param {number} most @param {boolean} [bySentences] otherwise only what is too long is cut @returns {Parts} */
+/** Cut a text into parts of at most `most` tokens. @param {string} text @param {string} language @param {(text: string) => number} count @param {number} most @param {boolean} [bySentences] otherwise only what is too long is cut @returns {SplitText} */
 export function split(text, language, count, most, bySentences = true) {
-	/** @type {Parts} */
-	const parts = { sentences: [], glue: [""], cut: new Set(), endless: new Set() };
+	/** @type {SplitText} */
+	const parts = { sentences: [], separators: [""], cut: new Set(), tooLong: new Set() };
 	/** @param {string} more */
-	const glue = (more) => (parts.glue[parts.glue.length - 1] += more);
+	const append = (more) => (parts.separators[parts.separators.length - 1] += more);
 	/** @type {[string, string][]} */
 	const whole = [[text, ""]];
 	for (const [words, after] of bySentences ? stretches(text, language) : whole) {
 		const sentence = stripped(words);
 		if (!hasWord(sentence)) {
-			glue(words + after);
+			append(words + after);
 			continue;
 		}
 		const [before, behind] = edges(words);
-		glue(words.slice(0, before));
+		append(words.slice(0, before));
 		const found = cut(sentence, count, most);
 		for (const [part, space] of found) {
 			if (found.length > 1) parts.cut.add(parts.sentences.length);
-			if (part.length * 3 > most && isOneWord(part) && count(part) > most) parts.endless.add(parts.sentences.length);
+			if (part.length * 3 > most && isOneWord(part) && count(part) > most) parts.tooLong.add(parts.sentences.length);
 			parts.sentences.push(part);
-			parts.glue.push(space);
+			parts.separators.push(space);
 		}
-		glue(words.slice(words.length - behind) + after);
+		append(words.slice(words.length - behind) + after);
 	}
 	return parts;
 }

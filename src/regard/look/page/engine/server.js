@@ -5,7 +5,7 @@
 
 import { Client } from "./client.js";
 
-/** @typedef {{ text: string, source: string, target: string, alternatives?: number }} Wish */
+/** @typedef {{ text: string, source: string, target: string, alternatives?: number }} Question */
 
 const CHARACTERS = 20_000;
 
@@ -41,18 +41,18 @@ export async function state() {
 	};
 }
 
-/** Without a model that tells languages apart: the first model that writes the language. @param {{ source: string, target: string }} wish */
+/** Without a model that tells languages apart: the first model that writes the language. @param {{ source: string, target: string }} request */
 function chosen({ source, target }) {
 	const found = models.findIndex((each) => each.target === target && (source === "auto" || each.source === source));
 	if (found < 0) throw new Refused(`No model here translates from ${source} to ${target}.`);
 	return found;
 }
 
-/** @param {Wish} wish @param {AbortSignal} [signal] */
-export async function translate(wish, signal) {
-	const model = chosen(wish);
-	const settings = wish.alternatives ? { n_best: wish.alternatives, beam: Math.max(4, wish.alternatives) } : {};
-	const found = await client.ask("api/translate", { model, text: wish.text, settings });
+/** @param {Question} request @param {AbortSignal} [signal] */
+export async function translate(request, signal) {
+	const model = chosen(request);
+	const settings = request.alternatives ? { n_best: request.alternatives, beam: Math.max(4, request.alternatives) } : {};
+	const found = await client.ask("api/translate", { model, text: request.text, settings });
 	signal?.throwIfAborted();
 	return {
 		source: models[model]?.source ?? "",
@@ -70,9 +70,9 @@ export async function translate(wish, signal) {
 	};
 }
 
-/** @param {Wish} wish */
-export async function look(wish) {
-	return `look.html#${new URLSearchParams({ text: wish.text, model: String(chosen(wish)) })}`;
+/** @param {Question} request */
+export async function look(request) {
+	return `look.html#${new URLSearchParams({ text: request.text, model: String(chosen(request)) })}`;
 }
 
 export async function translateFile() {

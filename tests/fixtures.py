@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -66,21 +70,37 @@ def make_random_folder(
 ) -> Path:
     """A model of this shape whose pieces are those of TEXT; `about` goes into the manifest.
 
-    without_bytes: pieces that are no text but a byte are as improbable as any.
+    without_bytes: pieces that are no text but a byte are as improbable as any. Made once a process, then copied.
     """
-    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
-    sizes = dict(source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
+    asked = repr((shape, seed, without_bytes, sorted(about.items())))
+    if asked not in _MADE:
+        _MADE[asked] = Path(_MADE["home"], str(len(_MADE)))
+        _make_random_folder(_MADE[asked], shape, seed, without_bytes, **about)
+    return shutil.copytree(_MADE[asked], folder, dirs_exist_ok=True)
+
+
+_MADE = {"home": Path(tempfile.mkdtemp())}
+atexit.register(shutil.rmtree, _MADE["home"])
+
+
+@functools.cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(TEXT, vocabulary=400, exact=False)
+
+
+def _make_random_folder(folder: Path, shape: dict[str, Any], seed: int, without_bytes: bool, **about: Any) -> None:
+    vocabulary = tokenizer()
+    sizes = dict(source_vocab_size=vocabulary.vocab_size, target_vocab_size=vocabulary.vocab_size)
     config = ModelConfig(**sizes, **shape)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = build(config)
     if without_bytes:
         with torch.no_grad():
-            for id, piece in enumerate(tokenizer.token_strings(range(tokenizer.vocab_size))):
+            for id, piece in enumerate(vocabulary.token_strings(range(vocabulary.vocab_size))):
                 if piece.startswith("<0x"):
                     model.output.weight[id] = 0
     tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer.proto}
+    files = {"tokenizer.model": vocabulary.proto}
     manifest = Manifest(model=config, **about)
     save(folder, manifest, tensors, files, "# A random model\n", graphs=onnx.export)
-    return folder

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from fixtures import TEXT
+from fixtures import tokenizer
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_tensors
@@ -17,16 +16,10 @@ from regard.folder.manifest import Manifest, Task
 from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import build
-from regard.text.tokenizer import Tokenizer
 
 SENTENCE = "Jane visite l'Afrique en septembre."
 SEARCH: dict[str, Any] = {"max_length": 19, "beam": 3, "no_repeat_ngram": 3}
 """without repetition, which a random model would be searched again for"""
-
-
-@functools.cache
-def tokenizer() -> Tokenizer:
-    return Tokenizer.train(TEXT, vocabulary=400, exact=False)
 
 
 def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subject:

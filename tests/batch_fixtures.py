@@ -1,7 +1,5 @@
 """A made-up corpus, a stream of batches over it, and what is in a batch."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Llama and Qwen 2 of transformers written as the files of other programs: GGUF by its own package, llama2.c by struct."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stand-ins for a model, and documents of every format with everything in them that must come back."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

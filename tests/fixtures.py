@@ -1,7 +1,5 @@
 """A model folder with random weights, small enough to be made in every test session."""
 
-from __future__ import annotations
-
 import atexit
 import functools
 import shutil

@@ -1,7 +1,5 @@
 """A hub on this machine that speaks what the Hugging Face client asks, and misbehaves as it is told."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

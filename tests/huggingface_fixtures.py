@@ -1,7 +1,5 @@
 """Hugging Face folders of every family with random weights, so small that they are made in every test session."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

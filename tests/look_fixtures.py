@@ -1,7 +1,5 @@
 """Random models to look into, of any architecture, with a real tokenizer; no two of their sizes are equal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Real office files, written by LibreOffice from flat OpenDocument text."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

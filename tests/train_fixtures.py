@@ -1,7 +1,5 @@
 """A corpus to train on within seconds, and runs over it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A web server on this machine that misbehaves as it is told."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

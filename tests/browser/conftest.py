@@ -4,8 +4,6 @@ Nothing but this machine can be reached: a request that goes anywhere else is ab
 does an error in the page's console or a breach of its security policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 Run as a script (./check does), it installs what is missing. The tests themselves only look.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Numbers as a page shows them, held against those of a trace."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The arithmetic of a number that is clicked adds up to the traced value, and every operand is traced too."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

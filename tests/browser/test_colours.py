@@ -1,7 +1,5 @@
 """Colours tell things apart for every kind of colour vision: simulated, and measured as an eye would."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from itertools import combinations

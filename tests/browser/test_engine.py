@@ -1,7 +1,5 @@
 """The page's own engine in a real browser: the same numbers, tokens, searches and texts as Python's."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -39,7 +37,7 @@ from regard.look.view import Look
 from regard.text.protected import find_protected
 from regard.text.tokenizer import Tokenizer
 from regard.translate.protect import mask
-from regard.translate.trace import find, trace_pair
+from regard.translate.trace import search_recorded, trace_pair
 
 ENGINE = Path(regard.__file__).parent / "look" / "page" / "engine"
 TINY = dict(num_encoder_layers=2, num_decoder_layers=2)
@@ -228,7 +226,7 @@ def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str]
     for source, prefix, (tokens, scores, beams) in zip(
         sources, prefixes, page.evaluate(SEARCHES, [sources, to_dict(config), prefixes]), strict=True
     ):
-        found = find(engine, source, config, prefix)
+        found = search_recorded(engine, source, config, prefix)
         assert tokens == [each.tokens for each in found.hypotheses]
         assert scores == pytest.approx([each.score for each in found.hypotheses], rel=1e-4)
         assert beams == [each.beams for each in found.history]

@@ -1,7 +1,5 @@
 """The page of other models than the bundled one: every architecture, other positions and norms, two side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

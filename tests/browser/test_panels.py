@@ -1,7 +1,5 @@
 """Each panel shows the numbers of the trace, to the digits it shows."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page as one file, from disk, with no network at all; and the page of weights from elsewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

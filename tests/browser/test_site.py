@@ -1,7 +1,5 @@
 """A site that translates in the browser: two models on a host that only hands out files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The page in use: played and stepped, by keyboard alone, dark and light, on a telephone, without a network."""
 
-from __future__ import annotations
-
 import re
 import urllib.request
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Each kind of change: the translation and all numbers follow it, and the original stays beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

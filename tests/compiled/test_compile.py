@@ -4,8 +4,6 @@ Run on its own (`pytest tests/compiled`), without the shape hook, which no compi
 Most cases capture graphs only; one goes through the code generator as training does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

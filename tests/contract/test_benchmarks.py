@@ -1,7 +1,5 @@
 """Every script of benchmarks/ starts and says what it takes; whatever lies beside them belongs to one of them."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os

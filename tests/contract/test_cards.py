@@ -1,7 +1,5 @@
 """The card of a bundled model says all that somebody who is to rely on it must know."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """docs/how-to/cluster.md: its examples are well-formed, and its figures are those of the model."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -4,8 +4,6 @@
 answered: never written again, only added to when the format changes.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How many weights there are, and what they are called in a model folder."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

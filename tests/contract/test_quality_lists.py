@@ -1,7 +1,5 @@
 """The lists that bundled models are judged by are whole."""
 
-from __future__ import annotations
-
 import chat_openings as openings
 import everyday
 import pytest

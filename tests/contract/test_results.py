@@ -1,7 +1,5 @@
 """The figures of the pages are those of the evidence in benchmarks/results."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

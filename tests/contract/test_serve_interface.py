@@ -1,7 +1,5 @@
 """The server's description is the server: every route is in it, nothing made up from it breaks it; no slow pattern."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

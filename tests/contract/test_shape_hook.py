@@ -1,7 +1,5 @@
 """The checking of shapes is on whenever a run asks for it: nothing may have been imported too early."""
 
-from __future__ import annotations
-
 import jaxtyping
 import torch
 

@@ -3,8 +3,6 @@
 A failure means that readers of traces break. Add names for new variants; never change these.
 """
 
-from __future__ import annotations
-
 import pytest
 import torch
 

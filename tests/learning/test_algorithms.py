@@ -1,7 +1,5 @@
 """It learns: copying, reversing and sorting from raw text to a finished folder, on the CPU; recurrent models too."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

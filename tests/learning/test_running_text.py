@@ -1,7 +1,5 @@
 """It learns from running text: to go on counting, and to fill in what is missing between numbers."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

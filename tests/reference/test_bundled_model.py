@@ -1,7 +1,5 @@
 """The French-English model in the package: right on the running example, the same in every engine."""
 
-from __future__ import annotations
-
 import pytest
 
 import regard

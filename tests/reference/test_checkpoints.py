@@ -3,8 +3,6 @@
 Without it there is nothing to compare, and these tests are not there at all.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

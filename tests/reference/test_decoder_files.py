@@ -1,7 +1,5 @@
 """GGUF and llama2.c: written from transformers' models by other means, read by regard, equal to them; and damaged."""
 
-from __future__ import annotations
-
 import io
 import random
 from pathlib import Path

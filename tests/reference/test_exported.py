@@ -1,7 +1,5 @@
 """What is exported runs elsewhere: in transformers and CTranslate2 the same numbers and tokens, ONNX by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

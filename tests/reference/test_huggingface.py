@@ -1,7 +1,5 @@
 """Imported models equal transformers: logits to 1e-4, generated tokens exactly, the same ids for the same texts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The onnxruntime engine against the torch engine: the same numbers in fp32, close ones in int8."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Nothing here is vectorised over words or sentences, and nothing of torch is call
 from the formulas of Cho et al. 2014, Bahdanau et al. 2015 and Luong et al. 2015 alone.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

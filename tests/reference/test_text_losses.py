@@ -1,7 +1,5 @@
 """The losses of running text are those of transformers' models with the same weights: gpt2 and bert."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

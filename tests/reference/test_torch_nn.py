@@ -1,7 +1,5 @@
 """Equal to PyTorch's own Transformer layers when both hold the same random weights."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

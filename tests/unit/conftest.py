@@ -1,7 +1,5 @@
 """A corpus that many train on, what a model folder says of itself, and the server of `web_fixtures`, running."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 

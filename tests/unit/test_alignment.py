@@ -1,7 +1,5 @@
 """Attention of recurrent decoders on paper."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

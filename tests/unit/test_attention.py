@@ -1,7 +1,5 @@
 """Attention by hand, and every fast kernel against the written-out formula."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The kernels only a GPU has, against the written-out formula in double precision."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

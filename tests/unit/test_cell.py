@@ -1,7 +1,5 @@
 """A cell's step by hand, and torch's recurrence against it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A conversation remembers its turns, always has a word to say, and does not say the same twice."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A model folder is written whole or not at all, read back exactly, and refused in one sentence when broken."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable

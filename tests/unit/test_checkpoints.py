@@ -1,7 +1,5 @@
 """Checkpoints: there whole or not at all, whatever happens while or after they are written."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """What a configuration accepts, and the sentence it refuses the rest with."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

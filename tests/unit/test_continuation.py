@@ -1,7 +1,5 @@
 """A text goes on word by word, as long as asked for, with as many endings as asked for."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Distillation: what is kept, and a run that was killed twice ends as one that was not."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Iterator

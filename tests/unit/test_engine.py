@@ -1,7 +1,5 @@
 """Which engine opens, and what it says of a folder it cannot run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The tree of what a user can cause."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from regard import errors

@@ -1,7 +1,5 @@
 """Import and export: what is refused, pickles, the commands of models with one stack, and mixed weights."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

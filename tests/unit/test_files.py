@@ -1,7 +1,5 @@
 """Whenever the program is killed, what was in the folder is there, and its model is the old, the new, or none."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A model of the web is there whole and checked, or not at all, whatever the server or the disk does."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

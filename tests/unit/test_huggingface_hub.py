@@ -1,7 +1,5 @@
 """The hub's own client against a hub on this machine: what comes is pinned, checked and imported; what goes is whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Embedding, positions, layouts, linear maps and dropout: by hand, and what each promises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Looking into models with one stack: what the page is told of a text that goes on, and of one with a blank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every number that is shown follows from others: each is computed again, in double precision, from its operands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page ends in the text that `translate` gives, and shows the text at every stage."""
 
-from __future__ import annotations
-
 import pytest
 
 import regard

@@ -1,7 +1,5 @@
 """Recurrent models on the page: the same look, what it shows of them, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a look leaves behind: a page that stands alone, pictures, a trace; and the words of other frameworks."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

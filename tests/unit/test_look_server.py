@@ -1,7 +1,5 @@
 """The page's server: what it answers, and whom it refuses."""
 
-from __future__ import annotations
-
 import html
 import http.client
 import json

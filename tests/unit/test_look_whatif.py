@@ -1,7 +1,5 @@
 """What if: each change does what it says, the search follows, and the original stays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from look_fixtures import SENTENCE, make_session, make_subject, tokenizer

@@ -1,7 +1,5 @@
 """The loss, against hand-computed values and torch's own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

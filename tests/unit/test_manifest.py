@@ -1,7 +1,5 @@
 """config.json is read back as it was written, and what is wrong in it is named."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches that fit into memory: predicted from two trials, or split when a step has failed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

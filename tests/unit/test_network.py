@@ -1,7 +1,5 @@
 """Tables that start from word vectors: which rows, how large, and whether they stay."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

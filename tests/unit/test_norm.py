@@ -1,7 +1,5 @@
 """Add & Norm: where it stands; batch normalisation by hand, and over words alone."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import nn

@@ -1,7 +1,5 @@
 """Normalisation: keyboard signs, single blanks, small letters; every character is found where it was typed."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import cast

@@ -4,8 +4,6 @@
 page show, and a server's answers. Searches are followed, full traces, pages, evaluations and corpora made for samples.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator

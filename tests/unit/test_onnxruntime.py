@@ -1,7 +1,5 @@
 """Laws of the CPU engine: every way to ask it for the same gives the same, and a state never changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

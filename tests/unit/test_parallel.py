@@ -1,7 +1,5 @@
 """Several processes train one model: the same as one process does, on any number of them, and after one is killed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

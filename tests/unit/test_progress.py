@@ -1,7 +1,5 @@
 """Progress by steps or minutes, the clock, and the history of validations."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

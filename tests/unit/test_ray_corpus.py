@@ -1,7 +1,5 @@
 """A corpus on a local Ray cluster of two workers: the text of one process, also when a worker is killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What recurrent models do in company: search, edits, folders, engines. Their laws stand with the Transformer's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

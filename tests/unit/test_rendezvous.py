@@ -1,7 +1,5 @@
 """Processes find those started with them; one that stands still is given up, one that is busy or done is not."""
 
-from __future__ import annotations
-
 import datetime
 import signal
 import subprocess

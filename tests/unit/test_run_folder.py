@@ -1,7 +1,5 @@
 """Where a run may begin: what others left is theirs, what a killed run left is taken away."""
 
-from __future__ import annotations
-
 import errno
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plain words of people in danger are met by help, and nobody else is."""
 
-from __future__ import annotations
-
 import pytest
 
 from regard.generate.safety import DESPAIR, EMERGENCY, VIOLENCE, names_help, reply_to_danger

@@ -1,7 +1,5 @@
 """A signal saves and stops; while validating at once, and the validation is done again."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import signal

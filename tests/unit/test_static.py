@@ -1,7 +1,5 @@
 """The search on the device: the same outputs as the search over the step interface, whoever shares the slots."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

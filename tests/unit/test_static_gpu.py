@@ -1,7 +1,5 @@
 """The recorded search and its kernels on a GPU, against the formulas they stand for."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """benchmarks/survive.py and scale.py; their long forms, `pytest -m survive`, print what they found."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Recording and editing the intermediate values of a pass."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A training run as a user starts it: what it writes, how it resumes, what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs over running text: what is held out, what is refused, exact resume, and the perplexity by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import random

@@ -1,7 +1,5 @@
 """The laws every variant of the model obeys, whatever its weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

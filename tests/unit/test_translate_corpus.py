@@ -1,7 +1,5 @@
 """A corpus block by block: the lines of a file, each once and in order, however it is cut and wherever work stopped."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from collections.abc import Iterator

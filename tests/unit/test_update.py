@@ -1,7 +1,5 @@
 """Updates: harmful steps change nothing and are counted; products take the fastest way; weight decay and running average by hand."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """On a GPU an update is compiled and recorded; it must be the same update."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """A file of the web arrives whole and checked, or not at all, whatever the server does."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from pathlib import Path

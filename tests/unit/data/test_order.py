@@ -1,7 +1,5 @@
 """The order of a corpus: each pair once an epoch, whatever the window; and lanes that many processes share."""
 
-from __future__ import annotations
-
 import json
 from itertools import islice
 from pathlib import Path

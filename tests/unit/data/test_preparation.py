@@ -1,7 +1,5 @@
 """Raw text becomes training files: what is kept, what is not and why, and in which form."""
 
-from __future__ import annotations
-
 import gzip
 import sys
 from pathlib import Path

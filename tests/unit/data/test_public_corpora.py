@@ -1,7 +1,5 @@
 """A corpus from its publisher to the data folder, and from there into a recipe."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Running text from files to batches: nothing lost, nothing twice, the same again; and BERT's blanks."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from itertools import islice

@@ -1,7 +1,5 @@
 """Numbers and texts in files: what was added is what is read, whichever part of it is asked for."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Word vectors of every format, whole and broken."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from pathlib import Path

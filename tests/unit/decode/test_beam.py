@@ -1,7 +1,5 @@
 """Beam search against brute force, and its laws."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One path per output: the most probable token each time, whole or as a stream."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

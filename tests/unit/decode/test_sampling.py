@@ -1,7 +1,5 @@
 """The filters by hand, and draws that follow their distribution."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The array operations of a search, context-aware decoding, and the log-probability of given outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

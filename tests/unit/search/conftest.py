@@ -1,7 +1,5 @@
 """A model that only reads, with random weights, and some texts to search."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -213,13 +213,14 @@ def test_ten_thousand_sentences_have_the_same_tokens(opens: Opens, site: tuple[P
         assert found == [[ids, tokenizer.decode(ids)] for ids in wanted], name
 
 
-@pytest.mark.parametrize("method", ["beam", "greedy"])
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
 def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str], method: str) -> None:
     subject = tiny(site[0] / "tiny", "int8", position="sinusoidal")
     page = opens("tiny", subject)
     engine, draw = TorchEngine(subject.network), random.Random(5)
     config = DecodeConfig(
-        **{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1}
+        **{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1},
+        **(dict(seed=2**33 + 7, temperature=1.4, top_k=300, top_p=0.9, frequency_penalty=0.3) if method == "sample" else {}),
     )
     sources = [[*draw.choices(range(300, 390), k=draw.randint(1, 12)), subject.config.eos_id] for _ in range(200)]
     prefixes = [draw.choices(range(300, 390), k=draw.choice([0, 0, 2])) for _ in sources]

@@ -1,8 +1,9 @@
 """The page as one file: its modules, its style and the numbers inside; no server and no network needed.
 
 The script is named by its hash in the file's own security policy, which forbids every other script. The page's modules
-become one script: each is a function that is called once, in the order of the imports. The linker knows the forms that
-the page uses, named imports and exports of declarations, and rejects any other. Needs only NumPy.
+become one script: each is a function that is called once, in the order of the imports, and what it exports is known to
+all that follow. The linker knows the forms that the page uses, named imports and exports of declarations, and rejects
+any other. Needs only NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-_IMPORT = re.compile(r'^import\s+\{([\w\s,]*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE)
+_IMPORT = re.compile(r'^import\s+\{(?:(?! as )[\w\s,])*\}\s+from\s+"\./([\w./-]+)";?[ \t]*\n?', re.MULTILINE)
 _DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
 _DOCUMENTED = re.compile(
     r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
@@ -88,35 +89,30 @@ def _hash(text: str) -> str:
 
 
 def link(entry: str, read: Callable[[str], str]) -> str:
-    """The module `entry` and all it imports; `read` gives the text of a file."""
+    """The module `entry` and all it imports; `read` gives the text of a file. No two modules may export the same name."""
     linked: dict[str, str] = {}
+    exported: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if name not in linked:
-            text = read(name)
-            for match in _IMPORT.finditer(text):
-                visit(_beside(name, match[2]))
-            linked[name] = _wrapped(name, text)
+        if name in linked:
+            return
+        text = read(name)
+        for match in _IMPORT.finditer(text):
+            visit(posixpath.join(posixpath.dirname(name), match[1]))
+        exports = [declared for _, declared in _DECLARED.findall(text)]
+        for each in exports:
+            other = exported.setdefault(each, name)
+            assert other == name, f"{name}: cannot link {each}, which {other} exports too"
+        linked[name] = _wrapped(name, text, ", ".join(exports))
 
     visit(entry)
     return '"use strict";\n' + "\n".join(linked.values())
 
 
-def _wrapped(name: str, text: str) -> str:
-    exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
-    text = _IMPORT.sub(
-        lambda match: f"const {{{match[1].replace(' as ', ': ')}}} = {_variable(_beside(name, match[2]))};", text
-    )
-    text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", text))
+def _wrapped(name: str, text: str, exports: str) -> str:
+    text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", _IMPORT.sub("", text)))
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
-    return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {exports} }};\n}})();"
-
-
-def _beside(name: str, other: str) -> str:
-    """The path of a module that another imports."""
-    return posixpath.join(posixpath.dirname(name), other)
-
-
-def _variable(name: str) -> str:
-    return "module_" + re.sub(r"\W", "_", name)
+    if not exports:
+        return f"(() => {{\n{text}}})();"
+    return f"const {{ {exports} }} = (() => {{\n{text}return {{ {exports} }};\n}})();"

@@ -4,9 +4,12 @@
  *     score = log P / lp + cp,   lp = ((5 + length) / 6) ** alpha,   cp = beta · Σ log(min(attention received, 1))
  */
 
+import { uniforms } from "./random.js";
+
 const IMPOSSIBLE = -1e9;
 const NUM_SHOWN = 20;
 const LEAST_COVERAGE = 1e-9;
+const LARGEST_UNIFORM = 1 - 2 ** -23;
 
 /** @typedef {import("./transformer.js").Engine} Engine */
 /** @typedef {ReturnType<Engine["start"]>} State */
@@ -117,17 +120,6 @@ function shareSlots(candidates, slots) {
 	const dealt = [];
 	for (let turn = 0; order.some((bank) => turn < bank.length); turn++) for (const bank of order) dealt.push(...bank.slice(turn, turn + 1));
 	return dealt.slice(0, slots).sort((a, b) => b[0] - a[0]);
-}
-
-/** A generator of numbers in [0, 1): mulberry32. @param {number} seed */
-function uniforms(seed) {
-	let state = seed >>> 0;
-	return () => {
-		state = (state + 0x6d2b79f5) >>> 0;
-		let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-		mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-	};
 }
 
 /** One call of a search over one source. */
@@ -291,7 +283,9 @@ class Search {
 			const [row, values, own] = [this.rows[0], allowed[0], raw[0]];
 			if (!row || !values || !own) throw new Error("a search needs a row");
 			const forced = this.prefix[this.length];
-			const token = forced ?? (draw ? this.drawn(values, row.tokens.slice(this.prefix.length), draw()) : (top(values, 1)[0]?.[0] ?? this.eos));
+			// Every step has a draw of its own, a forced one too.
+			const uniform = draw?.();
+			const token = forced ?? (uniform === undefined ? (top(values, 1)[0]?.[0] ?? this.eos) : this.drawn(values, row.tokens.slice(this.prefix.length), uniform));
 			const value = forced === undefined ? (draw ? (own[token] ?? 0) : (values[token] ?? 0)) : Math.max(own[token] ?? 0, IMPOSSIBLE);
 			const seen = this.state.state.attention[0];
 			const weights = seen ? [...row.attention, seen] : row.attention;
@@ -324,16 +318,19 @@ class Search {
 			});
 		}
 		kept.sort((a, b) => a - b);
-		let left = uniform * kept.reduce((sum, token) => sum + (shares[token] ?? 0), 0);
-		for (const token of kept) if ((left -= shares[token] ?? 0) < 0) return token;
-		return kept[kept.length - 1] ?? this.eos;
+		const wanted = Math.min(uniform, LARGEST_UNIFORM) * kept.reduce((sum, token) => sum + (shares[token] ?? 0), 0);
+		let sum = 0;
+		return kept.find((token) => (sum += shares[token] ?? 0) > wanted) ?? this.eos;
 	}
 }
 
 /** The best outputs of a source, best first. @param {Engine} engine @param {number[]} source empty for a decoder-only model @param {DecodeConfig} config @param {Constraints} [constraints] @param {StepRecord[] | null} [history] @param {number} [number] of the sentence: it and the seed decide what is drawn @returns {Hypothesis[]} */
 export function search(engine, source, config, constraints = {}, history = null, number = 0) {
 	if (config.method === "beam") return new Search(engine, source, config, constraints, history).beam();
-	const seed = (config.seed ?? 0) * 7919 + number;
-	const draw = config.method === "sample" ? uniforms(seed) : null;
-	return [new Search(engine, source, config, constraints, history).single(draw)];
+	const isDrawn = config.method === "sample";
+	const found = Array.from({ length: isDrawn ? config.n_best : 1 }, (_, path) => {
+		const draw = isDrawn ? uniforms([config.seed ?? 0, number, path]) : null;
+		return new Search(engine, source, config, constraints, path ? null : history).single(draw);
+	});
+	return found.sort((a, b) => b.score - a.score);
 }

@@ -248,6 +248,7 @@ export class Session {
 		const subject = await this.subject(model);
 		if (!text.trim()) throw new Error("a sentence to look at must have words: got none; give some text");
 		const decode = { ...subject.manifest.decode, ...this.first?.decode[model], ...settings };
+		decode.seed ??= this.first?.decode[0]?.seed ?? 0;
 		return this.keep(new Run(this.next++, subject, text, decode, null, null, 0, this.options));
 	}
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 import html
+import json
 import re
 from collections.abc import Iterable
 from html.entities import html5
+from importlib import resources
 from typing import Any
 
 from regard.documents import placement
@@ -46,6 +48,8 @@ def rules() -> dict[str, Any]:
     found["normalise"]["_entities"] = {
         f"&{name}": sign for name, sign in html5.items() if normalise._ENTITY.fullmatch(f"&{name}")
     } | {text: html.unescape(text) for text in _numbered() if normalise._ENTITY.fullmatch(text)}
+    ends = resources.files("regard.look") / "page" / "engine" / "sentence_ends.json"
+    found["sentences"] |= json.loads(ends.read_bytes())
     return found
 
 

@@ -1,9 +1,9 @@
 """The page as one file: its modules, its style and the numbers inside; no server and no network needed.
 
 The script is named by its hash in the file's own security policy, which forbids every other script. The page's modules
-become one script: each is a function that is called once, in the order of the imports, and what it exports is known to
-all that follow. The linker knows the forms that the page uses, named imports and exports of declarations, and rejects
-any other. Needs only NumPy.
+become one script, in the order of the imports: where two have a name of their own in common, each of them is a function
+that is called once and returns what it exports. The linker knows the forms that the page uses, named imports and exports
+of declarations, and rejects any other. Needs only NumPy.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import itertools
 import json
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any
@@ -22,6 +24,9 @@ import numpy as np
 
 _IMPORT = re.compile(r'^import\s+\{(?:(?! as )[\w\s,])*\}\s+from\s+"\./([\w./-]+)";?[ \t]*\n?', re.MULTILINE)
 _DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
+_TOP_LEVEL = re.compile(
+    r"^(?:export\s+)?(?:async\s+)?(?:function\b\s*\*?|class|const|let)\s+(\[[^\]]*\]|\{[^}]*\}|\w+)", re.MULTILINE
+)
 _DOCUMENTED = re.compile(
     r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
 )
@@ -34,7 +39,7 @@ _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
 def fill_page(title: str, data: dict[str, Any], contents: Mapping[str, str] | None = None) -> str:
     """The page's files put together around the data; with its engine's `contents`, by id, it runs models itself."""
     page = read_page("index.html")
-    style = "\n".join(re.sub(r"^\t+", "", read_page(name), flags=re.MULTILINE) for name in _STYLE.findall(page))
+    style = "\n".join(map(style_of, _STYLE.findall(page)))
     [entry] = _SCRIPT.findall(page)
     script = link(entry, read_page).replace("</script", "<\\/script")
     runs = " 'wasm-unsafe-eval'; worker-src blob:; connect-src 'self'" if contents else ""
@@ -84,35 +89,38 @@ def read_page(name: str) -> str:
     return (resources.files("regard.look") / "page" / name).read_text(encoding="utf-8")
 
 
+def style_of(name: str) -> str:
+    """A style without what a browser has no use for."""
+    return re.sub(r"^[\t\n]+|^/\*[^*]*\*/\n", "", read_page(name), flags=re.MULTILINE)
+
+
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def link(entry: str, read: Callable[[str], str]) -> str:
     """The module `entry` and all it imports; `read` gives the text of a file. No two modules may export the same name."""
-    linked: dict[str, str] = {}
-    exported: dict[str, str] = {}
+    texts: dict[str, str] = {}
 
     def visit(name: str) -> None:
-        if name in linked:
-            return
-        text = read(name)
-        for match in _IMPORT.finditer(text):
-            visit(posixpath.join(posixpath.dirname(name), match[1]))
-        exports = [declared for _, declared in _DECLARED.findall(text)]
-        for each in exports:
-            other = exported.setdefault(each, name)
-            assert other == name, f"{name}: cannot link {each}, which {other} exports too"
-        linked[name] = _wrapped(name, text, ", ".join(exports))
+        if name not in texts:
+            text = read(name)
+            for match in _IMPORT.finditer(text):
+                visit(posixpath.join(posixpath.dirname(name), match[1]))
+            texts[name] = text
 
     visit(entry)
-    return '"use strict";\n' + "\n".join(linked.values())
+    declared = {name: re.findall(r"\w+", " ".join(_TOP_LEVEL.findall(text))) for name, text in texts.items()}
+    times = Counter(itertools.chain(*declared.values()))
+    exported = Counter(each for text in texts.values() for _, each in _DECLARED.findall(text))
+    assert max(exported.values(), default=0) <= 1, f"cannot link two exports of {exported.most_common(1)}"
+    modules = [_linked(name, text, any(times[each] > 1 for each in declared[name])) for name, text in texts.items()]
+    return '(() => {\n"use strict";\n' + "".join(modules) + "})();"
 
 
-def _wrapped(name: str, text: str, exports: str) -> str:
+def _linked(name: str, text: str, is_function: bool) -> str:
+    exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
     text = _DOCUMENTED.sub("", _DECLARED.sub(r"\1 \2", _IMPORT.sub("", text)))
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
-    if not exports:
-        return f"(() => {{\n{text}}})();"
-    return f"const {{ {exports} }} = (() => {{\n{text}return {{ {exports} }};\n}})();"
+    return f"const {{ {exports} }} = (() => {{\n{text}return {{ {exports} }};\n}})();\n" if is_function else text

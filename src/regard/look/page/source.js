@@ -3,6 +3,7 @@
  * that it carries for all others. No other module knows which.
  */
 
+import { bytesOf } from "./engine/base64.js";
 import { carriedEngine } from "./engine/client.js";
 import { Tensor } from "./tensor.js";
 
@@ -189,12 +190,4 @@ async function fetchNumbers(name, run, row) {
 	const response = await fetch(address);
 	if (!response.ok) throw new Error(`The server has no ${name} (${response.status}).`);
 	return new Float32Array(await response.arrayBuffer());
-}
-
-/** @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
-function bytesOf(base64) {
-	const text = atob(base64);
-	const bytes = new Uint8Array(text.length);
-	for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-	return bytes;
 }

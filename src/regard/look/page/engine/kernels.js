@@ -3,6 +3,7 @@
  * the same in plain JavaScript for browsers without. Weights lie in one memory that both read.
  */
 
+import { bytesOf } from "./base64.js";
 import { KERNELS } from "./kernels_bytes.js";
 
 const LANES = 16;
@@ -27,7 +28,7 @@ export class Memory {
 		if (!isPlain && typeof WebAssembly === "object") {
 			try {
 				const memory = new WebAssembly.Memory({ initial: wanted });
-				const module = new WebAssembly.Module(Uint8Array.from(atob(KERNELS), (sign) => sign.charCodeAt(0)));
+				const module = new WebAssembly.Module(bytesOf(KERNELS));
 				const { exports } = new WebAssembly.Instance(module, { memory: { memory } });
 				this.kernels = /** @type {Record<string, Function>} */ (/** @type {unknown} */ (exports));
 				this.buffer = memory.buffer;

@@ -1,7 +1,8 @@
 /**
  * A text as sentences that a model can read, and the untranslated text between them: `regard.text.sentences`. Sentence ends
- * are guessed as the package sentencex guesses them in running text; its rules for lists and quotations within quotations
- * are left out, and the page says so where a text has several sentences.
+ * are guessed as the package sentencex guesses them in running text, with its words (sentence_ends.json: `abbreviations` end
+ * no sentence, `starters` begin one even after these); its rules for lists and quotations within quotations are left out, and
+ * the page says so where a text has several sentences.
  */
 
 import { edges, has, matchAtStart, rules, stripped } from "./rules.js";
@@ -14,17 +15,6 @@ const QUOTED = /``.*?''|``.*?``|\B`\b.*?`\B|(?<![\p{L}\p{N}_'])'(?=[\p{L}\p{N}_]
 const BRACKETED = /[(（<{[][^)\]}>）]*[)\]}>）]/gu;
 const ADDRESS = /[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}/g;
 const REFERENCE = /^(?:\s*\[\d+\])+/;
-/** words before a full stop that end no sentence, by language @type {Record<string, string>} */
-const ABBREVIATIONS = {
-	en: "A abbrev adj adm adv al ala alta apr arc ariz ark art assn asst attys aug ave B bart bld bldg blvd brig bros btw C ca cal calif capt cf f cit cl cmdr co col colo comdr con conn corp cpl cres ct phil D dak dc c dec del dept det dist philos dr drs E d eg g ens esp esq etc exec exp expy ext F feb fed ff fig fla fr ft fwy fy G ga gen gov H hon hosp hr hway hwy i.a ibid ie e I ia id ida ill inc ind ing insp J jan jr jul jun K kan kans ken ky L la ll llb lld llm loc lt ltd M maj mar may md me med messrs mex mfg mich min minn miss mlle mm mme mo mont mr mrs ms msgr mssrs mt mtn Nº N° No̱ No N nb neb nebr nem nev no nos nov nr O oct ok okla ont op ord ore p P pa pg pd pde penn penna pfc ph pl plz pp pres prof ps pps pvt Q qq que R rd re reg ref rep reps res rev rs rt S sask sc scil sec sen sens sep sept sfc sgt sr st supt surg T tce tenn tex U univ usafa ut v V va ver viz vs vt W wef wis wisc wrt wy wyo X Y yuk Z",
-	fr: "al ann apr art auj av boul ca cf chap co contr dir éd env etc ex fasc fém fig fr hab ibid id inf lib ltd masc mm ms pl pp sec sect sing sq sqq ss suiv sup suppl tél vb vol vs n/réf",
-};
-
-/** words that begin a sentence even after one of these @type {Record<string, string>} */
-const STARTERS = {
-	en: "About After Again All Also Although Always An And Another Any Are As At Because Before Both But By Can Could Did Do Does During Each Even Every Everyone Few Finally First For From Had Has Have He Her Here His How However If In Instead Is It Its Just Last Later Let Like Many Maybe Might More Most Much Must My Never Next No None Not Nothing Now Of Often On Once One Only Or Other Our Over People Perhaps Please Second See Several Shall She Should Since So Some Sometimes Soon Still Such Take That The Their Then There These They This Those Three Through Thus To Today Tomorrow Tonight Two Under Unfortunately Until Upon Usually Was We Well Were What When Where Whether Which While Who Whose Why Will With Within Without Would Yes Yesterday Yet You Your",
-};
-
 /** The places after which a new sentence begins. @param {string} text @param {Set<string>} abbreviations @param {Set<string>} starters */
 function boundaries(text, abbreviations, starters) {
 	/** @type {{ start: number, end: number, isQuote: boolean }[]} */
@@ -63,7 +53,7 @@ function boundaries(text, abbreviations, starters) {
 /** The text in order; only its sentence ends are guessed, no character is lost. @param {string} text @param {string} language @returns {string[]} */
 function sentencesOf(text, language) {
 	const own = rules.sentences;
-	const [abbreviations, starters] = [ABBREVIATIONS, STARTERS].map((words) => new Set(words[language.slice(0, 2)]?.split(" ")));
+	const [abbreviations, starters] = [own.abbreviations, own.starters].map((words) => new Set(words[language.slice(0, 2)]?.split(" ")));
 	/** @type {string[]} */
 	const found = [];
 	const lines = text.match(/[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]*(?:\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])|[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+/gu) ?? [];

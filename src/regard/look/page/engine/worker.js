@@ -1,5 +1,6 @@
 /** The engine in a thread of its own. Its questions have the addresses of the server of `regard look`. */
 
+import { bytesOf } from "./base64.js";
 import { learn } from "./rules.js";
 import { Session, Subject } from "./session.js";
 
@@ -12,12 +13,7 @@ const CACHE = "regard-models";
 
 /** @param {File} file @returns {Promise<ArrayBuffer>} */
 async function read({ base64, url }) {
-	if (base64 !== undefined) {
-		const text = atob(base64);
-		const bytes = new Uint8Array(text.length);
-		for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-		return bytes.buffer;
-	}
+	if (base64 !== undefined) return bytesOf(base64).buffer;
 	// What was fetched once is kept, so that the page works without a network from then on.
 	const cache = await globalThis.caches?.open(CACHE).catch(() => null);
 	const known = await cache?.match(url ?? "");
@@ -102,6 +98,8 @@ addEventListener("message", ({ data }) => {
 		setup = data.setup;
 		learn(setup.rules);
 		session = new Session(subject, setup.first);
+		// Read while the page is drawn; what must be fetched waits for the first question.
+		if (setup.models[0]?.files.weights.base64) subject(0).catch(() => undefined);
 		return;
 	}
 	// One at a time: runs are numbered in the order they are asked for.

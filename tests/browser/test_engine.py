@@ -33,7 +33,6 @@ from regard.folder.tensors import WeightForm
 from regard.look.rules import rules
 from regard.look.single_file import link, read_page, style_of
 from regard.look.subject import Subject
-from regard.look.view import Look
 from regard.text.protected import find_protected
 from regard.text.tokenizer import Tokenizer
 from regard.translate.protect import mask
@@ -268,9 +267,7 @@ def test_the_scripts_of_a_file_are_small() -> None:
     assert 100_000 < sum(len(each.encode()) for each in [*scripts, style_of("style.css")]) <= 320_000
 
 
-def test_a_file_without_a_network_translates_what_is_typed(
-    windows: Callable[..., Window], saved: Path, look: Look
-) -> None:
+def test_a_file_without_a_network_translates_what_is_typed(windows, saved, look):
     assert os.path.getsize(saved) < 36_000_000
     page = windows(offline=True).goto(saved.as_uri())
     expect(page.locator("#engine")).to_have_text("JavaScript engine")

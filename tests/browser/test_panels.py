@@ -86,20 +86,6 @@ def test_lines(show: Show, run: Run, heads: str) -> None:
     assert_traced(shown_in(panel(page), ".line-weight"), run)
 
 
-def test_lines_between_whole_words(show: Show, run: Run) -> None:
-    path = "encoder.layers.2.self_attention"
-    page = show("attention-lines", attention=path, head=1, unit="words", token=5)
-    open_tables(page)
-    document = page.evaluate("fetch('api/document').then(answer => answer.json())")
-    spans = document["source"]["words"]
-    weights = run.trace[f"{path}.weights"][1].astype(np.float64)
-    [(first, last)] = [span for span in spans if span[0] <= 5 <= span[1]]
-    row = weights[first : last + 1].mean(axis=0)
-    wanted = sorted((row[a : b + 1].sum() for a, b in spans), reverse=True)
-    shown = rows_of(panel(page).locator("details table"))
-    assert all(reads_as(cells[-1], value) for cells, value in zip(shown, wanted, strict=True))
-
-
 def test_attention(show: Show, run: Run) -> None:
     path = CROSS
     page = show("attention", attention=path, head=2, step=3, token=2)
@@ -116,32 +102,6 @@ def test_attention(show: Show, run: Run) -> None:
         assert counted[name] >= (value[2] if value.ndim == 3 else value).size, name
     assert all(each.index[0] == 2 for each in shown if len(each.index) == 3)
     assert_traced(shown, run)
-
-
-def test_each_hidden_cell_says_why(show: Show, run: Run) -> None:
-    page = show("attention", attention="decoder.layers.0.self_attention", head=4, step=3)
-    open_tables(page)
-    strings = ["<s>", *run.trace.metadata["target_tokens"]]
-    strings = strings[-len(run.trace["decoder.layers.0.self_attention.masked"][0]) :]
-    for title, text in (("masked", "−∞"), ("weights", "0.0000")):
-        cells = page.locator(f"figure[data-title={title}] td[data-value]").evaluate_all(
-            "cells => cells.map(cell => [cell.dataset.index, cell.title, cell.textContent])"
-        )
-        assert len(cells) == len(strings) ** 2
-        for index, why, shown in cells:
-            _, row, column = (int(each) for each in index.split(","))
-            if column > row:
-                assert why.startswith("future: ") and shown == text
-                assert f"“{strings[row]}”" in why and f"“{strings[column]}”" in why
-            else:
-                assert why == "" and shown != "−∞"
-    canvas = page.locator("figure[data-title=masked] canvas")
-    size = canvas.bounding_box()
-    assert size is not None
-    cell = size["width"] / len(strings), size["height"] / len(strings)
-    canvas.hover(position={"x": 6.5 * cell[0], "y": 1.5 * cell[1]})
-    expect(page.locator("figure[data-title=masked] .reason")).to_contain_text("future: ")
-    expect(canvas).to_have_attribute("aria-label", re.compile("−∞ .future: "))
 
 
 HEADS = """rows => rows.map(row => [...row.querySelectorAll("[data-value]")].map(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from browser.conftest import Window, address_of
 from browser.reading import assert_traced, shown_in
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Page, expect
 
 from regard.look.server import Server
 from regard.look.session import Run
@@ -266,21 +266,6 @@ def test_the_figure_is_the_models_or_the_papers(show: Show) -> None:
     page.locator("[id='box-encoder.norm.self_attention']").click()
     expect(page.locator("#part-add-norm h3")).to_contain_text(["Add", "Norm"])
     expect(page.locator("#part-add-norm")).to_be_in_viewport()
-
-
-def test_layers_are_fetched_when_they_are_looked_at(show: Show) -> None:
-    page = show("positions")
-    asked: list[str] = []
-
-    def note(answer: Response) -> None:
-        asked.append(answer.url)
-
-    page.on("response", note)
-    turn_to(page, "attention")
-    page.remove_listener("response", note)
-    names = [url.split("/api/tensor/")[1].split("?")[0] for url in asked if "/api/tensor/" in url]
-    assert names and all(name.startswith("encoder.layers.0.self_attention.") for name in names)
-    assert len(names) == len(set(names))
 
 
 def test_the_policy_lets_nothing_else_in(show: Show, window: Window, server: Server) -> None:

@@ -113,39 +113,5 @@ def test_everyday_sentences_are_those_that_were_judged(card: str, folder: Path) 
     assert f"| {whole} |" in card and text.startswith(f"{whole} everyday sentences")
 
 
-def test_openings_are_those_that_were_judged() -> None:
-    card = (BUNDLED / "chat" / CARD).read_text("utf-8")
-    path = ROOT / "benchmarks" / "results" / "chat_openings.json"
-    rows = json.loads(path.read_text("utf-8"))["rows"]
-    kinds = ("fits", "unsure", "not")
-    counted = []
-    for name in ("chat_openings", "chat_fresh"):
-        verdicts = Counter(row["verdict"] for row in rows if row.get("list") == name and "opening" in row)
-        assert verdicts.total() == 100
-        counted.append([str(verdicts[each]) for each in kinds])
-    shares = re.findall(r"^\| of (?:100 openings|them) .+ \| (\d+) \| (\d+) \|$", card, re.MULTILINE)
-    assert shares == [*zip(*counted, strict=True)]
-    said = [reply for row in rows for reply in row.get("replies", [])]
-    again = sum(len(row["said_again"]) for row in rows if "replies" in row)
-    assert re.search(rf"^\| .*ten turns.* \| {again} of {len(said)} \|$", card, re.MULTILINE)
-    [names] = [row["names_given_back"] for row in rows if "names_given_back" in row]
-    assert re.search(rf"^\| a name .* \| {names} of {len(rows[-1])} \|$", card, re.MULTILINE)
-
-
-def test_a_search_card_has_what_was_measured_beside_bm25() -> None:
-    found = json.loads((ROOT / "benchmarks" / "results" / "search_quality.json").read_text("utf-8"))
-    measured = {(row["set"], row["system"].split()[-1]): row for row in found["rows"]}
-    sets = {row["set"] for row in found["rows"]}
-    head = sections((BUNDLED / "search" / CARD).read_text("utf-8"))[""]
-    assert "| recall@1 | recall@10 | MRR | MRR of BM25 | MRR of wordllama |" in head
-    rows = [row for row in table(head) if row[0] in sets]
-    assert {row[0] for row in rows} == sets
-    for name, count, *written in rows:
-        ours, bm25, wordllama = (measured[name, each] for each in ("search", "(bm25s)", "256"))
-        expected = [ours["recall_1"], ours["recall_10"], ours["mrr"], bm25["mrr"], wordllama["mrr"]]
-        assert [float(each) for each in written] == expected
-        assert int(count.replace(",", "")) == ours["num_queries"]
-
-
 def test_together_they_fit_into_a_wheel() -> None:
     assert sum((folder / WEIGHTS).stat().st_size for folder in FOLDERS) <= MOST_BYTES

@@ -39,19 +39,6 @@ def test_the_paper_sizes(size, expected):
     assert by_formula(config) == count(config) == expected
 
 
-def test_what_each_variant_adds(tiny_config):
-    for changes, more in (
-        ({"norm_placement": "pre"}, 2 * 2 * 18),
-        ({"norm": "rms"}, -(2 * 1 + 3 * 2) * 18),
-        ({"position": "learned"}, 2 * 37 * 18),
-        ({"position": "rotary"}, 0),
-        ({"position": "relative"}, 2 * 32 * 3),
-        ({"feed_forward": "gated-silu"}, 3 * (18 * 31 + 31)),
-        ({"tied": "none"}, 2 * 23 * 18),
-    ):
-        assert count(tiny_config(**changes)) - count(tiny_config()) == more, changes
-
-
 def linears(path: str, *names: str) -> list[str]:
     return [f"{path}.{name}.{part}" for name in names for part in ("weight", "bias")]
 

@@ -1,9 +1,7 @@
 """The lists that bundled models are judged by are whole."""
 
-import chat_openings as openings
 import everyday
 import pytest
-import story_quality as quality
 
 
 @pytest.mark.parametrize("languages", ["fr-en", "en-fr"])
@@ -29,20 +27,3 @@ def test_what_makes_no_difference_to_a_verdict() -> None:
     known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
     judged = everyday.judging.read_judged(everyday.JUDGED, (everyday.RIGHT, everyday.WRONG))
     assert judged and {sentence for sentence, _ in judged} <= known
-
-
-def test_openings() -> None:
-    lines = openings.OPENINGS.read_text("utf-8").splitlines()
-    fresh, second = (path.read_text("utf-8").splitlines() for path in openings.FRESH)
-    assert len(lines) == len(fresh) == len(second) == 100 and len({*lines, *fresh, *second}) >= 298
-    fresh += second
-    assert all(line == line.strip() for line in (*lines, *fresh))
-    judged = openings.judging.read_judged(openings.JUDGED, (openings.FITS, openings.UNSURE, openings.NOT))
-    assert judged and {opening for opening, _ in judged} <= {*lines, *fresh}
-
-
-def test_stories() -> None:
-    beginnings = quality.read_beginnings()
-    assert len(beginnings) >= 10 and sum(len(names) for _, names in beginnings) >= 7
-    assert all(name in beginning for beginning, names in beginnings for name in names)
-    assert quality.repetition("a b c d a b c d".split()) == pytest.approx(0.2)

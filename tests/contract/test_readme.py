@@ -91,26 +91,6 @@ def test_long_commands_name_flags_that_exist() -> None:
         assert {word for word in words if word.startswith("-")} <= flags, words
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_tutorial_trains(environment: dict[str, str], tmp_path: Path) -> None:
-    """Its own text, its own commands: the same lines but for the figures, and an answer to each number."""
-    page = ROOT / "docs" / "tutorial.md"
-    [text] = [block for block in blocks(page, "python") if "train.digits" in block]
-    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
-    (train, translate), (shown, answers) = blocks(page, "bash"), blocks(page, "text")
-    run = subprocess.run(shlex.split(train), cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    printed = {re.sub(r"\d+", "0", line) for line in (run.stderr + run.stdout).splitlines()}
-    expected = {re.sub(r"\d+", "0", line.removesuffix(" (best)")) for line in shown.splitlines()}
-    printed |= {line.removesuffix(" (best)") for line in printed}
-    assert expected - {"..."} <= printed
-    run = subprocess.run(shlex.split(translate), cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.splitlines()[:2] == answers.splitlines()[:2]
-    assert set(run.stdout.splitlines()[2].split()) == {"nine"}
-
-
 def test_the_two_set_up_commands_are_what_is_tested() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "./check\n" in blocks(ROOT / "README.md", "bash")

@@ -4,8 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import recipe_runs
-
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
 # The log says what was measured then.
@@ -71,15 +69,3 @@ def test_another_figure_would_be_noticed() -> None:
     evidence = {"rows": [{"batch 32": 1886526, "share": 0.8357}], "hardware": "2 cores"}
     assert unfounded("`x 99` at 32 on 2 cores: 1,886,526, 0.84 and 83.6 %", evidence) == []
     assert unfounded("1,886,527 and 0.85, 83.5 % on 4", evidence) == ["1,886,527", "0.85", "83.5", "4"]
-
-
-def test_the_table_of_recipes_is_the_evidence() -> None:
-    text = (ROOT / "docs" / "how-to" / "train.md").read_text("utf-8")
-    table = re.search(re.escape(recipe_runs.HEADER) + r"\n\|[-|]+\|\n((?:\|.*\n)*)", text)
-    measured = [path for path in RESULTS if path.name.startswith(recipe_runs.PREFIX)]
-    if not measured:
-        assert table is None, "a table without rows is no result"
-        return
-    assert table, "the table of results is not in docs/how-to/train.md"
-    rows = {recipe_runs.readme_row(json.loads(path.read_text("utf-8"))) for path in measured}
-    assert set(table[1].splitlines()) == rows

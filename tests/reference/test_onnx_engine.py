@@ -51,9 +51,7 @@ def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...
 
 
 @pytest.mark.parametrize("weights", ["fp32", "int8"])
-def test_fp32_is_torch(
-    tmp_path: Path, random_model: Callable[..., Transformer], graph_variant: dict[str, Any], weights: str
-) -> None:
+def test_fp32_is_torch(tmp_path, random_model, graph_variant, weights):
     """Every step of every architecture, whichever form the weights are stored in."""
     folder = save_model(random_model(**graph_variant), tmp_path / "model", weights)
     for logits, others, *attention in steps(both(folder)):
@@ -64,9 +62,7 @@ def test_fp32_is_torch(
             assert np.allclose(attention[1].sum(axis=1), 1, atol=TOLERANCE)
 
 
-def test_int8_is_near_torch(
-    tmp_path: Path, random_model: Callable[..., Transformer], graph_variant: dict[str, Any]
-) -> None:
+def test_int8_is_near_torch(tmp_path, random_model, graph_variant):
     """Activations of 8 bits through a few layers: an error of a few hundredths of the logits' size."""
     folder = save_model(random_model(**graph_variant), tmp_path / "model", "int8")
     for logits, others, *_ in steps(both(folder, "int8")):
@@ -79,9 +75,7 @@ def test_int8_is_near_torch(
 )
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.usefixtures(*KERNEL)
-def test_the_kernel_is_near_torch(
-    tmp_path: Path, random_model: Callable[..., Transformer], changes: dict[str, Any], threads: int
-) -> None:
+def test_the_kernel_is_near_torch(tmp_path, random_model, changes, threads):
     """On a processor without the kernel the graphs stand in."""
     folder = save_model(random_model(**KERNEL_SIZES, **changes), tmp_path / "model", "int8")
     engine = OnnxEngine(folder, threads, "int8")
@@ -106,9 +100,7 @@ def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callabl
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8", *KERNEL])
-def test_neighbours_do_not_matter(
-    tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest, precision: str
-) -> None:
+def test_neighbours_do_not_matter(tmp_path, random_model, request, precision):
     """A sentence alone and the same one in a padded batch, to the bit: else a tie might break otherwise."""
     sizes = dict(d_model=24, num_heads=3, d_ff=40, num_encoder_layers=3)
     if precision in KERNEL:

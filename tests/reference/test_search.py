@@ -44,9 +44,7 @@ def test_vectors_are_the_means_of_berts(imported: tuple[Path, Any, Any], engine:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
-def test_passages_are_ranked_by_their_cosines_short_ones_lower(
-    imported: tuple[Path, Any, Any], engine: Any, tmp_path: Path
-) -> None:
+def test_passages_are_ranked_by_their_cosines_short_ones_lower(imported, engine, tmp_path):
     folder, model, tokenizer = imported
     (tmp_path / "texts.txt").write_text("\n\n".join(TEXT))
     found = regard.load(folder, engine=engine).search(QUERY, tmp_path / "texts.txt")

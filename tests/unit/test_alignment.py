@@ -65,13 +65,6 @@ def test_additive():
     assert_row(trace["context"], [2 * weights[0], 4 * weights[1]])
 
 
-def test_values_have_a_head_of_their_own():
-    """As in a Transformer's trace: [batch, heads, query_len, key_len]."""
-    trace = look("dot")
-    assert trace["weights"].shape == trace["energies"].shape == (1, 1, 1, 3)
-    assert trace["key"].shape == (1, 1, 3, 2) and trace["context"].shape == (1, 1, 1, 2)
-
-
 def test_additive_energies_and_their_gradient_are_those_of_the_formula():
     query, key, vector = (
         torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3, 7), (2, 5, 7), (7,))

@@ -73,11 +73,6 @@ def test_details(model: Model) -> None:
     assert details.to_dict()["sentences"][0]["source"] == "Le chat dort."
 
 
-def test_no_alternative_differs_in_white_space_alone() -> None:
-    found = load("fr-en").translate("Non.", n_best=11, beam=11, details=True).alternatives
-    assert len({" ".join(text.split()) for text in found}) == len(found) > 5
-
-
 def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several spellings of one text the best stays, and the search goes on for others."""
     tokenizer = model.translator.target

@@ -8,16 +8,7 @@ from fixtures import make_model_folder, make_random_folder
 
 from regard.errors import ModelError, RegardWarning, UsageError
 from regard.folder import catalogue
-from regard.folder.catalogue import (
-    available,
-    find,
-    find_by_languages,
-    find_by_task,
-    find_for_search,
-    find_model,
-    shown,
-    user_folder,
-)
+from regard.folder.catalogue import available, find, find_by_languages, find_by_task, find_for_search, find_model, shown
 from regard.folder.manifest import read_manifest
 
 
@@ -96,11 +87,3 @@ def test_broken_folders_are_not_listed(models: Path, made: Path) -> None:
     (models / "empty" / "model.safetensors").unlink()
     [info] = available()
     assert info.name == "fr-en" and info.to_dict()["source_language"] == "fr"
-
-
-def test_the_users_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("REGARD_MODELS", raising=False)
-    for system, variable in (("linux", "XDG_DATA_HOME"), ("win32", "LOCALAPPDATA")):
-        monkeypatch.setattr("sys.platform", system)
-        monkeypatch.setenv(variable, str(tmp_path / system))
-        assert user_folder() == tmp_path / system / "regard" / "models"

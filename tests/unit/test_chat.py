@@ -107,9 +107,7 @@ def candidate(text: str, probability: float) -> ReplyCandidate:
         (("hello!", 0.9), ("Hello", 0.9), chatting._UNSURE_ANSWERS[0]),
     ],
 )
-def test_it_says_the_more_probable_reply_or_that_it_is_not_sure(
-    model: Model, whole: tuple[str, float], last: tuple[str, float], said: str
-) -> None:
+def test_it_says_the_more_probable_reply_or_that_it_is_not_sure(model, whole, last, said):
     own, turns = model._translator, ["Hi.", "Hello!", "Which tea?"]
     judge, found, read = Judge(turns), iter([whole, last]), []
     for prompt, _ in search_plan(own, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
@@ -221,14 +219,6 @@ def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
     assert said == [first, "", second, first, ""]
     shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
     assert [json.loads(line)["reply"] for line in shown] == [first, second]
-
-
-def test_without_a_model_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
-    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
-    ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])
-    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
-    assert "no model is there to chat" in ran.stderr
 
 
 def test_a_turn_is_normalised() -> None:

@@ -49,9 +49,7 @@ def test_names_and_shapes_are_the_modules(random_model: Callable[..., Model], an
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_save_load_save_is_identical(
-    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], form: Any
-) -> None:
+def test_save_load_save_is_identical(tmp_path, manifest, tensors, form):
     manifest = replace(manifest, weights=form)
     checkpoint.save(tmp_path / "first", manifest, tensors, FILES, "card")
     assert read_manifest(tmp_path / "first") == manifest
@@ -88,9 +86,7 @@ def test_int8_by_hand() -> None:
     assert stored["layer.weight_scale"].tolist() == [1, 1]
 
 
-def test_saving_again_replaces_the_model_and_nothing_else(
-    folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
-) -> None:
+def test_saving_again_replaces_the_model_and_nothing_else(folder, manifest, tensors):
     (folder / "metrics.jsonl").write_text("kept")
     (folder / "decoder.onnx").write_text("of the old weights")
     changed = {name: tensor + 1 for name, tensor in tensors.items()}
@@ -105,9 +101,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(
 
 
 @pytest.mark.parametrize("how", ["by its path", "from inside", "by a link"])
-def test_a_model_joins_the_files_of_its_run(
-    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
+def test_a_model_joins_the_files_of_its_run(tmp_path, manifest, tensors, monkeypatch, how):
     run = tmp_path / "run"
     (run / "checkpoints").mkdir(parents=True)
     (run / "metrics.jsonl").write_text("kept")
@@ -148,9 +142,7 @@ def test_graphs_are_part_of_the_whole(folder: Path, manifest: Manifest, tensors:
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
-def test_a_strangers_file_is_not_overwritten(
-    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
-) -> None:
+def test_a_strangers_file_is_not_overwritten(tmp_path, manifest, tensors):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "README.md").write_text("mine")
     with pytest.raises(ModelError, match=r"holds a README.md that is not a model's: move it"):

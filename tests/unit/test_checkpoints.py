@@ -115,9 +115,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("kind", ["killed", "failed"])
-def test_stopped_at_any_call_there_is_a_whole_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_stopped_at_any_call_there_is_a_whole_checkpoint(tmp_path, monkeypatch, kind):
     error = Killed if kind == "killed" else lambda: OSError(errno.ENOSPC, "No space left on device")
     calls: Calls = []
     for stop in range(99):

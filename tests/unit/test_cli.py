@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,7 +14,6 @@ from cli_fixtures import REGARD, assert_one_sentence, run, start
 from fixtures import make_model_folder
 
 from regard.cli.lines import Writer
-from regard.cli.train import KEEPING_MEMORY, keep_memory
 
 
 @pytest.fixture(scope="module")
@@ -109,16 +107,6 @@ def test_signals(folder: str, tmp_path: Path, number: int, code: int) -> None:
         assert process.returncode == code
         assert b"Traceback" not in process.stderr.read()
         assert not list(tmp_path.iterdir())
-
-
-def test_memory_is_kept_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    ((name, value),) = KEEPING_MEMORY.items()
-    monkeypatch.setenv(name, "as the user has it")
-    keep_memory()
-    assert os.environ[name] == "as the user has it"
-    monkeypatch.delenv(name)
-    keep_memory()
-    assert os.environ[name] == value
 
 
 def test_a_text_that_begins_with_a_dash() -> None:

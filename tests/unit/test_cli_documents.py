@@ -63,9 +63,7 @@ def test_nothing_is_replaced_unasked(folder: str, page: Path) -> None:
     assert page.read_bytes() != encoded(".html")
 
 
-def test_what_is_refused_before_anything_is_translated(
-    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch):
     monkeypatch.setattr(Model, "translate", None)
     other = page.parent / "other"
     other.mkdir()
@@ -104,9 +102,7 @@ def test_json_tells_every_segment(folder: str, page: Path) -> None:
             assert 0 <= link["weight"] <= 1.01
 
 
-def test_a_file_of_another_kind_is_refused_with_what_to_do(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_kind_is_refused_with_what_to_do(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("notes.log").write_text("Bonjour.\n")
     refused(run("-m", folder, "notes.log"), "regard translate < notes.log")

@@ -9,9 +9,8 @@ import pytest
 from cli_fixtures import assert_one_sentence, run, start
 from fixtures import make_model_folder
 
-from regard.api import Model, load
+from regard.api import load
 from regard.cli import lines as cli_lines
-from regard.cli.model_choice import LanguageRouter
 from regard.data.lines import Line, on_one_line
 from regard.errors import RegardWarning
 
@@ -203,14 +202,6 @@ FRENCH = "Le petit chat dort sur la table rouge de la cuisine."
 ENGLISH_LINE = "The small cat is sleeping on the red table in the kitchen."
 
 
-def opened(source: str | None, target: str | None) -> Model:
-    return load(source_language=source, target_language=target)
-
-
-def line(place: int) -> str:
-    return f"line {place + 1}"
-
-
 def test_a_first_line_in_another_language_does_not_decide() -> None:
     lines = ["Good morning", FRENCH, FRENCH, "Merci.", "", ENGLISH_LINE]
     result = run("translate", "--from", "auto", stdin="\n".join(lines).encode())
@@ -218,16 +209,6 @@ def test_a_first_line_in_another_language_does_not_decide() -> None:
     found = result.stdout.split("\n")[:-1]
     french = load("fr-en")
     assert found == [*french.translate(lines[:5]), ENGLISH_LINE]
-
-
-def test_what_is_in_the_wanted_language_waits_for_something_to_translate() -> None:
-    router = LanguageRouter(opened, "en")
-    none, answers = router.translate([ENGLISH_LINE, "OK"], where=line)
-    assert none is None and [each.text for each in answers] == [ENGLISH_LINE, "OK"]
-    model, [answer] = router.translate([FRENCH], where=line)
-    assert model is not None and answer.text == model.translate(FRENCH) != FRENCH
-    last, [kept] = router.translate([ENGLISH_LINE], where=line)
-    assert last is model and kept.text == ENGLISH_LINE and kept.sentences == []
 
 
 def test_a_language_that_no_model_reads_is_refused() -> None:

@@ -8,17 +8,7 @@ import math
 import pytest
 from generate import describe
 
-from regard.config import (
-    DataConfig,
-    DecodeConfig,
-    GenerateConfig,
-    ModelConfig,
-    TrainConfig,
-    check_belongs,
-    from_dict,
-    sized,
-    to_dict,
-)
+from regard.config import DataConfig, DecodeConfig, GenerateConfig, ModelConfig, TrainConfig, from_dict, sized, to_dict
 from regard.errors import UsageError
 
 KINDS = [ModelConfig, DataConfig, TrainConfig, DecodeConfig, GenerateConfig]
@@ -85,14 +75,6 @@ def test_numbers_out_of_range():
     for value in (-0.1, 1.5, math.nan):
         sentence = f"top_p must lie between 0 and 1: got {value}; give one between them"
         assert refusal(DecodeConfig, top_p=value) == sentence
-
-
-def test_settings_of_the_other_kind_are_refused():
-    with pytest.raises(UsageError, match="^num_heads is a setting of Transformers: got it with arc"):
-        check_belongs({"architecture": "gru", "num_heads": 4})
-    with pytest.raises(UsageError, match="^d_state is a setting of recurrent models: got it with"):
-        check_belongs({"d_state": 64})
-    check_belongs({"architecture": "gru", "d_state": 64})
 
 
 def read_refusal(kind, values) -> str:

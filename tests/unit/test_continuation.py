@@ -12,7 +12,7 @@ import regard
 from regard.api import Model
 from regard.cli.main import app
 from regard.config import DecodeConfig, GenerateConfig
-from regard.decode import Constraints, Hypothesis, search
+from regard.decode import Constraints, search
 from regard.errors import UsageError
 from regard.generate import continuation
 from regard.generate.continuation import _words, continue_text
@@ -98,22 +98,6 @@ def test_the_best_of_several_continuations_goes_on(model: Model, monkeypatch: py
     assert parts[-1].finish == "length"
 
 
-def test_the_value_of_a_continuation(model: Model) -> None:
-    tokenizer = model._translator.target
-    start = 2
-    words = [7, 8, *tokenizer.encode("visits home")]
-    said = Hypothesis(words, 0.0, 0.0, [-1.0] * len(words), "length")
-    silent = Hypothesis(words[:start], 0.0, 0.0, [-1.0, -1.0, -5.0], "end")
-    short = Hypothesis(words[: start + 1], 0.0, 0.0, [-1.0, -1.0, -0.5, -6.0], "end")
-    values = [continuation._value(each, start, tokenizer) for each in (said, short, silent)]
-    assert values == sorted(values, reverse=True) and values[0] == -1.0
-    num_plain = len(tokenizer.encode("visits"))
-    named = [7, 8, *tokenizer.encode("visits Jane")]
-    values = [-1.0] * 2 + [-0.5] * num_plain + [-9.0] * (len(named) - 2 - num_plain)
-    named_one = Hypothesis(named, 0.0, 0.0, values, "length")
-    assert continuation._value(named_one, start, tokenizer) == -0.5, "names do not count"
-
-
 def test_best_of_is_for_sampled_texts_with_a_beginning(model: Model) -> None:
     once = model.write("Jane visits", length=9, seed=3)
     assert model.write("Jane visits", length=9, seed=3, best_of=1) == once
@@ -179,9 +163,3 @@ def test_a_beginning_comes_through_a_pipe(folder: Path, model: Model) -> None:
     for words in ([], ["-"]):
         ran = CliRunner().invoke(app, [*command, *words], input="Jane\n")
         assert ran.stdout == written + "\n"
-
-
-def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:
-    translator = regard.load("story")._translator
-    printed, plain = ("\u201cI don\u2019t,\u201d said the of\ufb01cer.", '"I don\'t," said the officer.')
-    assert text_prompt(translator, printed) == text_prompt(translator, plain)

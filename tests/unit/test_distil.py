@@ -48,9 +48,7 @@ def finish(asked: stages.Distillation, output: Path, said: list[str] | None = No
     return stages.distil(asked, output, load, (in_this_process(load), execute), say)()
 
 
-def test_a_run_killed_twice_ends_as_one_that_was_not(
-    asked: stages.Distillation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_killed_twice_ends_as_one_that_was_not(asked, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     finish(asked, whole)
     done = in_this_process(functools.partial(stages.JudgedTeacher, load))

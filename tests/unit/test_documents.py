@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
-from regard.documents.segments import Cancelled, check_cancelled
 from regard.serve import answers
 from regard.text.protected import placeholders
 
@@ -174,26 +173,6 @@ def test_markdown_has_the_same_blocks(kind: str) -> None:
 
 
 # --- cancelled documents
-
-
-@pytest.mark.parametrize("suffix", [".txt", ".md", ".html", ".srt", ".po", ".xliff", ".tmx"])
-def test_a_document_is_cancelled_in_reading_and_in_writing(suffix: str) -> None:
-    loud = translator(str.upper)
-
-    def translated_until(num_times: int) -> bytes:
-        asked = count()
-        document = translate_document(
-            encoded(suffix), suffix, loud, languages=LANGUAGES, is_cancelled=lambda: next(asked) >= num_times
-        )
-        assert next(asked) > 2
-        return document.data
-
-    whole = translated_until(1 << 30)
-    assert whole == translate_document(encoded(suffix), suffix, loud, languages=LANGUAGES).data
-    for num_times in (0, 2):
-        with pytest.raises(Cancelled):
-            translated_until(num_times)
-    check_cancelled()
 
 
 @pytest.mark.parametrize("suffix, unit", [(".md", "["), (".md", "*a "), (".html", "<b>")])

@@ -2,17 +2,13 @@
 
 import codecs
 
-import html5lib
 import polib
 import pytest
-from document_fixtures import HOSTILE, Answer, same, translator
+from document_fixtures import Answer, same, translator
 
 from regard.documents import segment_texts, translate_document
-from regard.documents.gettext import find_key, key_signs
-from regard.documents.rendering import place_key, with_edges_of
-from regard.documents.segments import Code
+from regard.documents.rendering import with_edges_of
 from regard.errors import DataError, UsageError
-from regard.search.passages import read_passages
 from regard.text.words import Link
 
 LANGUAGES = ("fr", "en")
@@ -183,25 +179,6 @@ def test_a_translation_has_the_edges_of_its_source(source: str, target: str, lan
     assert with_edges_of(source, target, language)[0] == expected
 
 
-LABELS = {
-    "&Open": (0, "&", "o"), "Save &As…": (5, "&", "a"), "Pro&perties": (3, "&", "p"), "R&D": None,
-    "Tom && Jerry": None, "a &amp; b": None, "_Save": (0, "_", "s"), "Pr_eferences": (2, "_", "e"), "my_file": None,
-    "~File": (0, "~", "f"), "about ~5 files": None, "&One of &two": None, "_id": None, "Select _all": (7, "_", "a"),
-}  # fmt: skip
-
-
-def test_which_signs_are_keyboard_letters() -> None:
-    signs = key_signs(LABELS)
-    assert signs == {"&", "_", "~"}
-    for label, expected in LABELS.items():
-        found = find_key(label, signs)
-        assert (found and (found[0], found[1].raw, found[1].name)) == expected
-    assert key_signs(["my_file", "R&D", "rock&roll", "a ~5", "&amp;", "_id", "__init__"]) == set()
-    key = Code("&", "key", name="a")
-    assert place_key(key, "« %s »: ouvrir", [(2, 4)]) == 8
-    assert place_key(key, "« %s »", [(2, 4)]) is None
-
-
 FRENCH = {
     "Open": "Ouvrir", "Save As…": "Enregistrer sous…", "Quit %s": "Quitter %s.", "R&D": "R&D", "Bold": "Gras :",
     "a file": "un fichier", "%d files": "%d fichiers",
@@ -257,25 +234,6 @@ def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
 def test_only_what_readers_see_changes(before: str, after: str) -> None:
     assert loud(before) == after
     assert translate_document(before.encode(), ".html", same).data == before.encode()
-
-
-@pytest.mark.parametrize("value", ['"un chat"', "'un chat'", "chat"])
-def test_whatever_the_model_says_stays_in_its_value(value: str) -> None:
-    before = f"<p a=1 title={value} id=x>Oui</p><p>Un <b a=1 title={value} id=x>chat</b></p>"
-    for answer in (*HOSTILE.values(), lambda text: 'the "cat" & l\'été < 5'):
-        after = translate_document(before.encode(), ".html", translator(answer)).data.decode()
-        old, new = (html5lib.parse(each, namespaceHTMLElements=False).iter() for each in (before, after))
-        for one, other in zip(old, new, strict=True):
-            assert (one.tag, [*one.keys()], one.get("id")) == (other.tag, [*other.keys()], other.get("id"))  # fmt: skip
-
-
-def test_a_search_reads_the_text_of_a_page_only() -> None:
-    page = (
-        '<p title="Bonjour">Un <img alt="non"> chat.</p><table><tr><th title="x y">Nom<th>Âge'
-        '<tr><td title="Oh">Anne<td>12</table><input placeholder="nom">'
-    )
-    found = read_passages(page.encode(), ".html", len, 1000)
-    assert [passage.text for passage in found] == ["Un chat.", "Nom: Anne; Âge: 12"]
 
 
 def test_a_page_declares_its_new_language() -> None:

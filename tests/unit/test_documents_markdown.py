@@ -60,15 +60,6 @@ def test_blocks_by_hand(before: str, after: str) -> None:
     assert translate_document(before.encode(), ".md", same).data == before.encode()
 
 
-def test_a_footnote_stays_behind_its_word() -> None:
-    class Linked_:
-        text = "One note here."
-        alignment = [Link((0, 3), (0, 3), 1.0), Link((4, 8), (4, 8), 1.0), Link((9, 12), (9, 13), 1.0)]
-
-    out = translate_document(b"Une note[^1] ici.", ".md", lambda texts: [Linked_()]).data
-    assert out == b"One note[^1] here."
-
-
 @pytest.mark.parametrize(
     "text, seen",
     [

@@ -67,9 +67,7 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
         ("llama", {"num_hidden_layers": 10**9}, "1000000000 layers, but"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_imported_is_named(
-    foreign: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, Any], sentence: str
-) -> None:
+def test_what_cannot_be_imported_is_named(foreign, tmp_path, kind, changes, sentence):
     folder = copied(foreign[kind], tmp_path / "theirs", **changes)
     assert sentence in refusal(folder, tmp_path / "ours")
 
@@ -83,9 +81,7 @@ def test_what_cannot_be_imported_is_named(
         ("source.spm", None, "source.spm must be a tokenizer file"),
     ],
 )
-def test_damaged_folders(
-    foreign: dict[str, Path], tmp_path: Path, name: str, content: bytes | None, sentence: str
-) -> None:
+def test_damaged_folders(foreign, tmp_path, name, content, sentence):
     folder = copied(foreign["marian"], tmp_path / "theirs")
     (folder / name).unlink()
     if content is not None:
@@ -117,9 +113,7 @@ class Harmful:
 
 
 @pytest.mark.parametrize("is_archive", [True, False])
-def test_a_pickle_is_read_only_when_asked_and_never_run(
-    foreign: dict[str, Path], tmp_path: Path, is_archive: bool
-) -> None:
+def test_a_pickle_is_read_only_when_asked_and_never_run(foreign, tmp_path, is_archive):
     """Both containers that torch.save writes; transposed, half-precision and parameter tensors among them."""
     folder = copied(foreign["gpt2"], tmp_path / "theirs")
     weights = read_safetensors(folder / "model.safetensors")

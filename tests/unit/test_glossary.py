@@ -81,9 +81,7 @@ def model() -> Model:
         ("Paris est grand.", {"Paris": "Lutetia"}, ["Lutetia is"], ["Paris"]),
     ],
 )
-def test_the_search_writes_the_terms(
-    model: Model, source: str, glossary: dict[str, str], expected: list[str], gone: list[str]
-) -> None:
+def test_the_search_writes_the_terms(model, source, glossary, expected, gone):
     text = model.translate(source, glossary=glossary)
     assert all(each in text for each in expected)
     assert not any(each in text for each in gone)

@@ -103,9 +103,7 @@ def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: 
         assert (folder / name).read_bytes() == data
 
 
-def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
-    web: Web, models: Path, archive: bytes, model: Path
-) -> None:
+def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(web, models, archive, model):
     web.pages["/tiny.tar.gz"] = Page(archive)
     with pytest.raises(DataError, match="must have the sha256"):
         bring(f"{web.url}/tiny.tar.gz", sha256="1" * 64)
@@ -167,9 +165,7 @@ def test_archives_that_are_no_models_are_refused(web: Web, models: Path, files: 
     assert "x" not in in_folder(models)
 
 
-def test_links_are_left_out_and_torn_archives_refused(
-    web: Web, models: Path, archive: bytes, model: Path, tmp_path: Path
-) -> None:
+def test_links_are_left_out_and_torn_archives_refused(web, models, archive, model, tmp_path):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as tar:
         for path in model.iterdir():

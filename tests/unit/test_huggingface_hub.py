@@ -66,9 +66,7 @@ def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub: Hub, tmp_p
 
 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")  # random weights go round in circles
-def test_a_pair_of_languages_is_got_without_torch_and_served(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pair_of_languages_is_got_without_torch_and_served(hub, tmp_path, monkeypatch):
     """The files of an OPUS-MT repository of 2020, whose weights are a pickle of the old kind."""
     theirs, network = MAKERS["marian"](tmp_path / "theirs")
     import_model(theirs, tmp_path / "expected", weights="int8", source_language="en", target_language="de")

@@ -137,9 +137,7 @@ def quartered_coins(shape: torch.Size, p: float) -> Tensor:
 
 @pytest.mark.parametrize("throw", [hashed_coins, quartered_coins])
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
-def test_as_many_fall_as_should_and_independently_of_one_another(
-    throw: Callable[[torch.Size, float], Tensor], p: float
-) -> None:
+def test_as_many_fall_as_should_and_independently_of_one_another(throw, p):
     """Six standard deviations: what chance alone would overstep once in 500 million times."""
     shape, bound = torch.Size((499, 512)), 6 / math.sqrt(499 * 512)
     first, second = (throw(shape, p).double().flatten() - p for _ in range(2))

@@ -40,9 +40,7 @@ def test_equal_to_torch_with_padding() -> None:
 
 @pytest.mark.parametrize("kernel", [kernels.by_formula, kernels.in_place])
 @pytest.mark.parametrize("scores_at_once", [7 * 5, 10**6])
-def test_the_fused_loss_is_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, kernel: Callable[..., kernels.LossGradients]
-) -> None:
+def test_the_fused_loss_is_the_plain_one(monkeypatch, scores_at_once, kernel):
     """Values and gradients, whatever part of the tokens is looked at together."""
     monkeypatch.setitem(kernels.SCORES_AT_ONCE, "cpu", scores_at_once)
     monkeypatch.setattr(kernels, "kernel_for", lambda hidden: kernel)
@@ -62,9 +60,7 @@ def test_the_fused_loss_is_the_plain_one(
 @pytest.mark.filterwarnings("ignore:In CPU autocast")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("scores_at_once", [29 * 7, 10**6])
-def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
-    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, smoothing: float
-) -> None:
+def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(monkeypatch, scores_at_once, smoothing):
     monkeypatch.setitem(kernels.SCORES_AT_ONCE, "cpu", scores_at_once)
     torch.manual_seed(1)
     # Numbers that bf16 holds exactly: what differs is what is computed from them.
@@ -153,9 +149,7 @@ def blanks_batch(num_answers: int) -> tuple[EncoderOnly, Tensors]:
 
 
 @pytest.mark.parametrize(("num_answers", "r_drop"), [(0, 0.0), (4, 0.0), (4, 2.0)])
-def test_a_share_of_the_places_is_scored_as_all_of_them_are(
-    num_answers: int, r_drop: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_share_of_the_places_is_scored_as_all_of_them_are(num_answers, r_drop, monkeypatch):
     model, batch = blanks_batch(num_answers)
     found = []
     for share in (None, SHARE):

@@ -2,14 +2,13 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from train_fixtures import QUICK, checkpoint_of, make_batch, make_updater, run
 
-from regard.config import RUNNING_TEXT, DataConfig, TrainConfig, sized
+from regard.config import RUNNING_TEXT, TrainConfig, sized
 from regard.errors import TrainingError
 from regard.model.transformer import build
 from regard.train import memory
@@ -109,9 +108,7 @@ def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
         updater([make_batch(False)], 1e-3)
 
 
-def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
-    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_recorded_run_that_does_not_fit_begins_again_with_half(corpus, tmp_path, monkeypatch):
     """As on a GPU, where every batch has one shape: with all memory can hold, the run is that of those settings."""
     gather = Updater.gather
 

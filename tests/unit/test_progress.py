@@ -1,6 +1,5 @@
 """Progress by steps or minutes, the clock, and the history of validations."""
 
-import dataclasses
 import json
 import math
 from pathlib import Path
@@ -10,7 +9,7 @@ from train_fixtures import run
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.train import progress as progress_module
-from regard.train.plan import LARGEST_ON_CPU, NUM_VALIDATIONS, WARMUP_SHARE, complete
+from regard.train.plan import WARMUP_SHARE, complete
 from regard.train.progress import Clock, History, Progress, Validation
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
@@ -46,29 +45,6 @@ def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
     rates = [progress.rate(9, second) for second in range(round(warm) + 1, 181)]
     assert rates == sorted(rates, reverse=True)
     assert progress.done(10**9, 179.9) < 1 == progress.done(1, 180.0) == progress.done(1, 999.0)
-
-
-def test_validations_in_minutes_are_evenly_apart() -> None:
-    progress, last, due = Progress(TIMED), 0.0, []
-    for second in range(1, 181):
-        if progress.is_due(second, float(second), last):
-            last = float(second)
-            due.append(second)
-    assert len(due) == NUM_VALIDATIONS and due[0] == 18 and due[-1] == 180
-    stepwise = Progress(dataclasses.replace(TIMED, validate_every=7))
-    assert stepwise.is_due(14, 100.0, 0.0) and not stepwise.is_due(15, 100.0, 0.0)
-
-
-def test_a_cpu_takes_a_large_batch_in_parts() -> None:
-    numbers = {"num_pairs": 10**6, "num_tokens": 60 * 10**6}
-    plan = complete(TrainConfig(), sized("base"), on_gpu=False, **numbers)
-    on_gpu = complete(TrainConfig(), sized("base"), on_gpu=True, **numbers)
-    assert plan.batch_tokens and on_gpu.batch_tokens
-    assert plan.batch_tokens <= LARGEST_ON_CPU < on_gpu.batch_tokens
-    assert plan.batch_tokens * plan.accumulate == on_gpu.batch_tokens * on_gpu.accumulate
-    assert plan.steps == on_gpu.steps
-    asked = TrainConfig(batch_tokens=50_000)
-    assert complete(asked, sized("base"), on_gpu=False, **numbers).batch_tokens == 50_000
 
 
 def test_the_clock_counts_the_first_steps_apart(monkeypatch: pytest.MonkeyPatch) -> None:

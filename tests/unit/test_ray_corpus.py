@@ -91,18 +91,3 @@ def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Pat
     assert 0 < num_new < NUM_LINES, "what was there was not done again"
     alone = regard.load(engine="onnxruntime").translate(lines)
     assert (output / "text.fr").read_text().splitlines() == alone
-
-
-def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
-    hidden = tmp_path / "ray.py"
-    hidden.write_text("raise ImportError\n")
-    (tmp_path / "text.fr").write_text("Bonjour.\n")
-    command = [sys.executable, "-m", "regard", "translate-corpus", "text.fr", "-o", "out"]
-    done = subprocess.run(
-        [*command, "--ray", "local"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
-    assert done.returncode == 2 and "pip install -c constraints.txt '.[ray]'" in done.stderr, done.stderr

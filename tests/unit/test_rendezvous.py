@@ -82,9 +82,7 @@ def told(child: subprocess.Popen[str]) -> str:
     return child.stdout.readline().strip()
 
 
-def test_who_is_busy_is_not_given_up_and_who_stands_still_is(
-    store: TCPStore, children: list[subprocess.Popen[str]]
-) -> None:
+def test_who_is_busy_is_not_given_up_and_who_stands_still_is(store, children):
     reasons: SimpleQueue[str] = SimpleQueue()
     watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
     assert [told(child) for child in children] == ["watched"] * 2

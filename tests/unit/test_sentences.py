@@ -83,9 +83,7 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
         ("<p>Oui.</p>", ["<p>Oui.</p>"], ["", ""]),
     ],
 )
-def test_emoji_and_the_marks_of_a_list_stand_between_sentences(
-    text: str, sentences: list[str], separators: list[str]
-) -> None:
+def test_emoji_and_the_marks_of_a_list_stand_between_sentences(text, sentences, separators):
     parts = split(text, "fr", len, NO_LIMIT)
     assert (parts.sentences, parts.separators) == (sentences, separators)
 

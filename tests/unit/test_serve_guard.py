@@ -235,9 +235,7 @@ def test_streams_that_are_left_stop_and_leak_nothing(server: Running) -> None:
     assert server.get("/health").status == 200
 
 
-def test_health_tells_of_a_dead_model_and_one_that_stays_dead_ends_the_server(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_health_tells_of_a_dead_model_and_one_that_stays_dead_ends_the_server(folders, monkeypatch):
     monkeypatch.setattr(server_module, "_GIVE_UP_AFTER", 1.0)
     with running(folders) as server:
         assert server.get("/health").json == {"status": "ok"}
@@ -251,9 +249,7 @@ def test_health_tells_of_a_dead_model_and_one_that_stays_dead_ends_the_server(
         assert {"unwell", "fault"} <= {event["event"] for event in server.logged()}
 
 
-def test_at_shutdown_open_requests_are_finished_and_new_ones_refused(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_shutdown_open_requests_are_finished_and_new_ones_refused(folders, monkeypatch):
     with running(folders) as server:
         held = Held(server, monkeypatch)
         answers: list[int] = []

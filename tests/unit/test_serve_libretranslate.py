@@ -169,13 +169,3 @@ def test_what_is_wrong_is_said(server: Running) -> None:
         answer = server.post("/translate", {"q": "a", "source": "fr", "target": "en", **fields})
         assert answer.status == 400, fields
         assert set(answer.json) == {"error"} and message in answer.json["error"]
-
-
-def test_what_is_not_there_is_said_in_json(server: Running) -> None:
-    nothing = server.get("/nothing/here").json
-    assert set(nothing) == {"error"} and nothing["error"].startswith("there is nothing here")
-    wrong = server.get("/translate")
-    assert wrong.json == {"error": "GET is not taken here: use POST"}
-    assert wrong.status == 405 and wrong.headers["Allow"] == "POST"
-    suggested = server.post("/suggest", {"q": "a", "s": "b", "source": "fr", "target": "en"})
-    assert suggested.status == 403 and "disabled" in suggested.json["error"]

@@ -81,25 +81,6 @@ def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
     assert [kept.get(each) is not None for each in large] == [False, True, True, True]
 
 
-def test_counts_in_prometheus_form() -> None:
-    metrics = monitoring.Metrics()
-    for value in (0.5, 3, 1000):
-        metrics.observe("regard_batch_sentences", value, model='a"\n\\')
-    for amount in (2, 3):
-        metrics.add("regard_tokens_total", amount, model="b")
-    found = [line for line in metrics.text().splitlines() if 'model="' in line]
-    assert found[0] == 'regard_tokens_total{model="b"} 5'
-    name, label = "regard_batch_sentences", 'model="a\\"\\n\\\\"'
-    counts = [int(line.rpartition(" ")[2]) for line in found[1:10]]
-    assert counts == [1, 1, 2, 2, 2, 2, 2, 2, 2]
-    assert found[1].startswith(f'{name}_bucket{{{label},le="1"}}')
-    assert found[10:] == [
-        f'{name}_bucket{{{label},le="+Inf"}} 3',
-        f"{name}_sum{{{label}}} 1003.5",
-        f"{name}_count{{{label}}} 3",
-    ]
-
-
 def test_models_that_cannot_be_served_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_folders(tmp_path, ("fr-en", "story"))
     make_model_folder(tmp_path / "filler", task="fill")

@@ -139,24 +139,6 @@ def test_a_stream_is_the_same_answer_bit_by_bit(server: Running, path: str, fiel
     assert roles == ({"assistant"} if path == CHAT else set())
 
 
-def test_penalties_change_what_is_drawn_and_zero_asks_for_nothing(server: Running) -> None:
-    # At a low temperature such a model says the same over and over.
-    ask = {"model": "story", "prompt": "Hello", "max_tokens": 40, "seed": 11, "temperature": 0.01}
-    free = answered(server, WRITE, **ask)["choices"]
-    zeros = {"presence_penalty": 0, "frequency_penalty": 0.0}
-    assert free == answered(server, WRITE, **ask, **zeros)["choices"]
-    assert free != answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
-    assert free != answered(server, WRITE, **ask, presence_penalty=2)["choices"]
-
-
-def test_a_penalty_without_sampling_is_refused(server: Running) -> None:
-    name = "presence_penalty"
-    for fields in ({"model": "fr-en", "messages": HELLO}, {"model": "chat", "messages": HELLO, "temperature": 0}):
-        refused(server.post(CHAT, {**fields, name: 1}), name)
-        assert server.post(CHAT, {**fields, name: 0}).status == 200
-    answered(server, CHAT, model="chat", messages=HELLO, temperature=0.7, **{name: 1})
-
-
 def test_log_probabilities(server: Running) -> None:
     ask = {"model": "chat", "messages": HELLO, "temperature": 0, "logprobs": True}
     answer = answered(server, CHAT, **ask, top_logprobs=3)

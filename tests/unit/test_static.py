@@ -167,7 +167,6 @@ MODEL = ModelConfig(
     num_heads=2,
 )
 ITEMSIZE = 2
-BYTES_PER_TOKEN = 2 * 3 * 14 * ITEMSIZE
 
 
 def is_power_of_two(number: int) -> bool:
@@ -185,11 +184,3 @@ def test_a_shape_has_room_for_what_it_is_asked_for(beam: int, count: int, source
     assert 0 < shape.num_slots <= shape.num_sentences and shape.num_rows <= Room.rows
     assert (shape.beam, shape.n_best) == (beam, beam)
     assert (shape.min_length, shape.no_repeat_ngram) == (1, 2)
-
-
-@pytest.mark.parametrize("memory", [BYTES_PER_TOKEN * 128 * 11, BYTES_PER_TOKEN * 128 * 16])
-def test_memory_is_for_sources_and_for_outputs(memory: int) -> None:
-    shape = Room(memory=memory).shape(MODEL, ITEMSIZE, DecodeConfig(beam=2), count=97, source_len=101, limit=99)
-    assert shape.num_sentences < 97
-    assert shape.num_sentences * shape.source_len * BYTES_PER_TOKEN <= memory
-    assert shape.num_rows * shape.max_len * BYTES_PER_TOKEN <= memory

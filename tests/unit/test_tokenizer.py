@@ -3,8 +3,6 @@
 import io
 import json
 import random
-import subprocess
-import sys
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -116,22 +114,6 @@ def test_a_very_long_word_among_short_ones_takes_little_memory(tokenizer: Tokeni
         tracemalloc.stop()
     assert [tokenizer.decode(ids) for ids in sampled] == texts
     assert peak < 300 * 2**20
-
-
-def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    tokenizer.save(tmp_path / "tokens.model")
-    text = " ".join(WORDS)
-    program = (
-        "import sys; from regard.text.tokenizer import Tokenizer; "
-        "print(Tokenizer.load(sys.argv[1]).sample([sys.argv[2]], 0.3, 7).lists()[0])"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "tokens.model"), text],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert answer.stdout.strip() == str(tokenizer.sample([text], 0.3, 7).lists()[0])
 
 
 def test_unigram_draws_in_proportion_to_the_weights() -> None:

@@ -10,25 +10,15 @@ import sacrebleu
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
-from regard.config import DataConfig, ModelConfig, TrainConfig, sized
+from regard.config import DataConfig, sized
 from regard.errors import TrainingError, UsageError
-from regard.folder.manifest import Manifest, read_manifest
+from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import read_corpora
-from regard.train.finish import model_card
-from regard.train.plan import choose_model, complete, with_languages
+from regard.train.plan import choose_model
 from regard.train.progress import Reporter
 from regard.train.recipe import read_recipe
 from regard.train.run import TrainResult
-
-
-def test_a_card_names_each_language_once() -> None:
-    for source, target, purpose in (("fr", "en", "fr to en"), ("", "", "translation")):
-        manifest = Manifest(source_language=source, target_language=target, model=ModelConfig())
-        card = model_card("mine", manifest, 7, {}, [])
-        assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
-    manifest = Manifest(task="chat", source_language="en", target_language="en", model=ModelConfig())
-    assert model_card("mine", manifest, 7, {}, []).count("- en\n") == 1
 
 
 def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:
@@ -55,9 +45,7 @@ BATCH = {**SHAPE, "norm": "batch"}
 @pytest.mark.parametrize(
     ("model", "packing"), [(SHAPE, False), (LSTM, False), (BATCH, True)], ids=["padded", "lstm", "batch-norm"]
 )
-def test_a_run_in_parts_is_the_run_bit_for_bit(
-    model: dict[str, Any], packing: bool, corpus: DataConfig, tmp_path: Path
-) -> None:
+def test_a_run_in_parts_is_the_run_bit_for_bit(model, packing, corpus, tmp_path):
     settings = dataclasses.replace(QUICK, steps=12, validate_every=6, packing=packing, ema=0.9)
     run(corpus, tmp_path / "whole", settings, model=model)
     for stop in (5, 7):
@@ -111,9 +99,7 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
     assert list((result.folder / "tensorboard").iterdir())
 
 
-def test_patience_ends_a_run_that_no_longer_improves(
-    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patience_ends_a_run_that_no_longer_improves(corpus, tmp_path, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(Reporter, "say", lambda _, text: said.append(text))
     settings = dataclasses.replace(
@@ -147,25 +133,11 @@ def test_paper_recipes_give_the_papers_models() -> None:
         assert choose_model(request, (tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
 
 
-def test_languages_come_from_suffixes_that_name_one() -> None:
-    for name, code in {"train.fr": "fr", "a.b.en.xz": "en", "a.tok": "", "a.in": "", "fr": ""}.items():
-        assert with_languages(DataConfig(source=(name,))).source_language == code
-
-
 def test_a_number_is_checked_before_anything_is_saved(corpus: DataConfig, tmp_path: Path) -> None:
     settings = dataclasses.replace(QUICK, steps=9, validate_every=3, learning_rate=1e30, warmup=1, clip=0.0)
     with pytest.raises(TrainingError, match="the loss must stay a number"):
         run(corpus, tmp_path / "run", settings)
     assert not list(tmp_path.rglob("*.safetensors"))
-
-
-def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
-    asked = TrainConfig(steps=77, dropout=0.0)
-    plan = complete(asked, sized("small"), num_pairs=29_000, num_tokens=900_000, on_gpu=True)
-    assert (plan.steps, plan.dropout) == (77, 0.0)
-    assert plan.packing and plan.compile
-    for field in dataclasses.fields(plan):
-        assert (getattr(plan, field.name) is None) == (field.name == "minutes"), field.name
 
 
 def test_resume_refuses_other_settings_and_knows_the_kind(corpus: DataConfig, tmp_path: Path) -> None:

@@ -43,9 +43,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
 
 
 @pytest.mark.parametrize(("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)])
-def test_a_run_in_parts_is_the_run_bit_for_bit(
-    text: DataConfig, tmp_path: Path, architecture: str, packing: bool
-) -> None:
+def test_a_run_in_parts_is_the_run_bit_for_bit(text, tmp_path, architecture, packing):
     settings = dataclasses.replace(QUICK, packing=packing, accumulate=2, batch_tokens=200)
     model = {**SHAPE, "architecture": architecture}
     result = run(text, tmp_path / "whole", settings, model=model)

@@ -39,9 +39,7 @@ LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_charac
 
 @settings(max_examples=60, deadline=None)
 @given(LINES, st.integers(1, 41), st.booleans())
-def test_lines_in_are_lines_out(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str], block_bytes: int, ends: bool
-) -> None:
+def test_lines_in_are_lines_out(tmp_path_factory, lines, block_bytes, ends):
     folder = tmp_path_factory.mktemp("job")
     lines = ["first", *lines, "last"]
     text = "\n".join(lines) + "\n" * ends

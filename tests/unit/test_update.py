@@ -99,9 +99,7 @@ def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pyt
         assert not tensor.is_floating_point() or tensor.isfinite().all()
 
 
-def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(tmp_path, monkeypatch):
     corpus = counting_corpus(tmp_path)
     settings = dataclasses.replace(QUICK, steps=22, validate_every=11)
     poison(monkeypatch, set(range(12, 12 + MOST_IN_A_ROW)))

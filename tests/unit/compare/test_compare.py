@@ -59,14 +59,6 @@ def test_every_task_leaves_its_result(finished: Path) -> None:
     assert "alignments" not in model
 
 
-def test_seeds_come_in_turn_and_models_in_another_order_each_time() -> None:
-    models = {"a": {}, "b": {}, "c": {}}
-    tasks = tasks_of(parse_study({"generated": {}, "seeds": [7, 3, 5], "models": models}, "a test"))
-    assert [task.seed for task in tasks] == [7] * 3 + [3] * 3 + [5] * 3
-    orders = {tuple(task.name for task in tasks[i : i + 3]) for i in (0, 3, 6)}
-    assert len(orders) > 1 and {frozenset(each) for each in orders} == {frozenset(models)}
-
-
 def test_the_report_stands_alone(finished: Path) -> None:
     page = (finished / "report.html").read_text("utf-8")
     HTMLParser(strict=True).parse(page)

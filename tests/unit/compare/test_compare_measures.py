@@ -1,6 +1,5 @@
 """What is measured: recall, speed, alignments, positions."""
 
-import math
 from typing import get_args
 
 import numpy as np
@@ -18,8 +17,8 @@ from regard.compare.measures import (
 )
 from regard.compare.results import HeadScore, best_head, head_scores
 from regard.compare.study import RecallConfig, SpeedConfig, parse_study
-from regard.config import ModelConfig, Position, sized
-from regard.model.position_criteria import LONG, SHORT, judge
+from regard.config import Position, sized
+from regard.model.position_criteria import judge
 
 MODELS = {
     "gru": {"architecture": "gru", "attention": "additive", "d_state": 12},
@@ -94,15 +93,3 @@ def test_which_position_scheme_meets_which_criterion() -> None:
         "integer": [True, True, False, True],
         "none": [False, True, True, True],
     }
-
-
-def test_what_is_measured_of_positions() -> None:
-    config = ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=14, num_heads=2)
-    schemes: tuple[Position, ...] = ("sinusoidal", "scaled", "integer")
-    waves, share, number = (judge(config, kind)[1].measured for kind in schemes)
-    apart = math.sqrt(sum(2 - 2 * math.cos(10000 ** (-2 * i / 14)) for i in range(7)))
-    assert waves == f"step 1→2: {apart:.3f} among {SHORT} words, {apart:.3f} among {LONG}"
-    assert share == f"step 1→2: {1 / 5:.3f} among {SHORT} words, {1 / 59:.3f} among {LONG}"
-    assert number == f"step 1→2: 1.000 among {SHORT} words, 1.000 among {LONG}"
-    sizes = judge(config, "integer")[2].measured
-    assert sizes.startswith("largest value: 59.0 up to 60, 599.0")

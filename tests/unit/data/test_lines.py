@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.data.lines import Line, arriving, open_bytes
-from regard.errors import DataError, UsageError
+from regard.errors import DataError
 
 
 def test_a_line_is_there_before_the_next_one_is_written() -> None:
@@ -25,15 +25,6 @@ def test_bad_bytes_come_after_all_lines_before_them() -> None:
     assert [line.text for line in next(lines)] == ["a", "b"]
     with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):
         next(lines)
-
-
-def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing.txt must be a readable file"):
-        open_bytes(tmp_path / "nothing.txt")
-    path = tmp_path / "bad.gz"
-    path.write_bytes(b"not packed\n")
-    with open_bytes(path) as file, pytest.raises(DataError, match="bad.gz must be a readable file"):
-        list(arriving(file, "bad.gz"))
 
 
 def test_a_packed_file_of_nothing_is_refused(tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ from regard.data.public_corpora import (
     obtain,
 )
 from regard.errors import DataError
-from regard.train.recipe import read_recipe
 
 FRENCH, ENGLISH = b"un\ndeux\tet\ntrois\n", b"one\ntwo and\nthree\n"
 
@@ -182,36 +181,6 @@ def test_a_recipes_file_is_found_however_it_is_packed(tmp_path: Path) -> None:
         assert find_file("data/multi30k/train.de.gz#news", tmp_path) == f"{path}#news"
     with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
         find_file("data/prepared/fr-en/docs.tsv.gz", tmp_path)
-
-
-@pytest.mark.parametrize("name", ["multi30k-en-de", "fr-en-base"])
-def test_a_recipe_of_the_ledger_reads_what_can_be_fetched(name: str, tmp_path: Path) -> None:
-    recipe = read_recipe(name)
-    files = {
-        name
-        for key in ("source", "target", "pairs", "valid_source", "valid_target") + ("test_source", "test_target")
-        for name in getattr(recipe.data, key)
-    }
-    assert files
-    for file in files:
-        inside = file.removeprefix("data/")
-        made = {f"prepared/fr-en/{made}.tsv.gz" for made in ("europarl", "everyday", "news")}
-        assert inside in made or corpus_of(inside) is not None, f"{file} comes from nowhere"
-        (tmp_path / inside).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / inside).touch()
-    found = recipe.with_files(tmp_path).data
-    assert {*found.source, *found.pairs, *found.test_source} <= {
-        str(tmp_path / file.removeprefix("data/")) for file in files
-    }
-
-
-def test_the_corpora_are_listed() -> None:
-    shown = CliRunner().invoke(app, ["data"])
-    assert shown.exit_code == 0
-    for corpus in CORPORA:
-        assert corpus.name in shown.output and corpus.home in shown.output
-    found = json.loads(CliRunner().invoke(app, ["data", "--json"]).output)
-    assert [each["name"] for each in found] == [corpus.name for corpus in CORPORA]
 
 
 def test_a_corpus_is_fetched(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

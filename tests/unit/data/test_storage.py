@@ -34,9 +34,7 @@ TEXTS = st.lists(st.text(st.characters(exclude_characters="\n")), max_size=23)
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, TEXTS)
-def test_texts_are_read_as_they_were_added(
-    tmp_path_factory: pytest.TempPathFactory, first: list[str], second: list[str]
-) -> None:
+def test_texts_are_read_as_they_were_added(tmp_path_factory, first, second):
     folder = tmp_path_factory.mktemp("texts")
     texts, more = (StoredTexts(folder / name, new=True) for name in ("first", "second"))
     texts.extend(first)

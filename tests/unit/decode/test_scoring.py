@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.config import DecodeConfig, ModelConfig
-from regard.decode import Constraints, ContextAwareModel, score, stream
+from regard.config import ModelConfig
+from regard.decode import ContextAwareModel, score
 from regard.decode.arrays import arrays_of
 
 
@@ -73,22 +73,6 @@ def test_both_readings_are_compared(toys, device):
         scores[with_it < with_it.max() + np.log(0.05)] = -np.inf
         expected = scores - np.log(np.exp(scores).sum())
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
-
-
-def test_a_stream_goes_on_from_it(toys):
-    def reminded(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
-        """After the beginning 6 is nearly as probable as 7, without it hardly at all."""
-        row = np.full(VOCAB, -9.0, dtype=np.float32)
-        row[7], row[6] = 1.0, 0.5 if tokens[:3] == tuple(GIVEN) else -4.0
-        return row
-
-    config = DecodeConfig(method="sample", seed=1, top_k=1, max_length=5, min_length=9)
-    written = {}
-    for strength in (0.0, 1.0):
-        model = holding_on(toys, reminded, strength)
-        emissions = stream(model, [3], config, constraints=Constraints(prefix=GIVEN))
-        written[strength] = [each.token for each in emissions if each.token is not None]
-    assert written == {0.0: [7, 7], 1.0: [6, 6]}
 
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]

@@ -48,9 +48,7 @@ def test_only_what_changed_is_read_again(reader: TextEncoder, texts: Path, tmp_p
     assert "Le chat" not in [passage.text for passage in last.passages]
 
 
-def test_other_weights_read_everything_again(
-    reader: TextEncoder, model_folder: Path, texts: Path, tmp_path: Path
-) -> None:
+def test_other_weights_read_everything_again(reader, model_folder, texts, tmp_path):
     update(tmp_path / "index", reader, [texts])
     by_torch = TextEncoder.open(model_folder, kind="torch")
     assert by_torch.fingerprint == reader.fingerprint, "both compute in float32"
@@ -79,9 +77,7 @@ def test_files_that_cannot_be_read_are_named(reader: TextEncoder, texts: Path, m
 
 
 @pytest.mark.parametrize("damage", ["cut", "bits", "gone", "json", "version"])
-def test_a_damaged_index_is_noticed_and_made_anew(
-    reader: TextEncoder, texts: Path, tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_index_is_noticed_and_made_anew(reader, texts, tmp_path, damage):
     folder, whole = tmp_path / "index", build(reader, [texts])
     update(folder, reader, [texts])
     [vectors] = folder.glob("vectors-*")
@@ -103,9 +99,7 @@ def test_a_damaged_index_is_noticed_and_made_anew(
     assert same(again, whole) and again.num_read == 5
 
 
-def test_what_was_killed_while_it_wrote_has_changed_nothing(
-    reader: TextEncoder, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_killed_while_it_wrote_has_changed_nothing(reader, texts, tmp_path, monkeypatch):
     folder = tmp_path / "index"
     before = update(folder, reader, [texts])
     (texts / "one.txt").write_text("Something else.\n")

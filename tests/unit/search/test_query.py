@@ -13,18 +13,7 @@ from regard.cli.main import app
 from regard.errors import UsageError
 from regard.search.encoder import TextEncoder
 from regard.search.index import Index, build, update
-from regard.search.query import (
-    ENOUGH_WORDS,
-    NUM_NEAREST,
-    WEIGHT,
-    WEIGHT_OF_SHORT,
-    best,
-    compare,
-    find,
-    nearest,
-    search,
-    words_in,
-)
+from regard.search.query import ENOUGH_WORDS, WEIGHT, WEIGHT_OF_SHORT, best, compare, find, nearest, search, words_in
 from regard.search.results import SearchResult
 
 
@@ -128,9 +117,7 @@ def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> No
         ("cat " * 99, {}, "at most 66 tokens"),
     ],
 )
-def test_what_cannot_be_asked(
-    reader: TextEncoder, texts: Path, query: str, options: dict[str, int], message: str
-) -> None:
+def test_what_cannot_be_asked(reader, texts, query, options, message):
     with pytest.raises(UsageError, match=message):
         find(reader, query, [texts], **options)  # type: ignore[arg-type]
 
@@ -234,25 +221,3 @@ def test_without_a_common_word_the_order_is_that_of_the_vectors(vectors: np.ndar
 def test_the_share_counts_letters_of_whole_words(query: str, text: str, share: float) -> None:
     zero = np.zeros((1, 3), np.float32)
     assert best(query, zero[0], zero, lambda row: text + REST, 1) == ([0], [pytest.approx(WEIGHT * share**2)])
-
-
-@pytest.mark.parametrize("num_words", [0, ENOUGH_WORDS - 1, ENOUGH_WORDS])
-def test_a_passage_of_few_words_has_to_be_nearer(num_words: int) -> None:
-    text = " ".join(f"w{number}" for number in range(num_words))
-    lacking = max(0.0, 1 - num_words / ENOUGH_WORDS)
-    [row], [score] = best("?", np.ones(1), np.ones((1, 1), np.float32), lambda row: text, 1)
-    assert row == 0 and score == pytest.approx(1 - WEIGHT_OF_SHORT * lacking**2)
-    assert (score == 1) == (num_words >= ENOUGH_WORDS)
-
-
-def test_only_the_nearest_are_read() -> None:
-    vectors = np.linspace(0.4, 0.3, NUM_NEAREST + 13, dtype=np.float32)[:, None]
-    read: list[int] = []
-
-    def text_of(row: int) -> str:
-        read.append(row)
-        return "samedi" if row >= NUM_NEAREST - 1 else "dimanche"
-
-    rows, _ = best("samedi", np.ones(1, np.float32), vectors, text_of, 3)
-    assert sorted(read) == list(range(NUM_NEAREST))
-    assert rows == [NUM_NEAREST - 1, 0, 1]

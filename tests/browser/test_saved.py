@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser.conftest import Window, address_of
-from browser.reading import assert_traced, reads_as, shown_in
+from browser.reading import assert_traced, shown_in
 from browser.test_arithmetic import click_cell, close_dock, read_dock
-from browser.test_panels import open_tables, rows_of
+from browser.test_panels import open_tables
 from browser.test_use import turn_to
 from playwright.sync_api import Page, expect
 
@@ -87,20 +87,6 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     assert {each.name for each in shown} == set(by_name)
     for each in shown:
         assert each.value == float(by_name[each.name][each.index]) and each.reads()
-    page.click("#tab-attention-lines")
-    page.click("#choice-attention-decoder_cross_attention")
-    expect(page.locator("#panel .lead")).to_contain_text("cross-attention")
-    open_tables(page)
-    rows = rows_of(page.locator("#panel details table"))
-    assert {word for word, *_ in rows} == set(source)
-    head = given["cross"][0, 0]
-    for word, _, _, weight in rows:
-        assert any(reads_as(weight, float(each)) for each in head[:, source.index(word)])
-    page.click("#tab-attention")
-    figure = page.locator("figure[data-title=weights]")
-    figure.locator("button[aria-expanded]").click()
-    cells = figure.locator("table td[data-value]").all_inner_texts()
-    assert [reads_as(text, float(each)) for text, each in zip(cells, head.flat, strict=True)] == [True] * head.size
     path = tmp_path / "encoder.html"
     regard.look.attention(encoder=np.full((1, 2, 3, 3), 1 / 3), source=["a", "b", "c"]).save(path)
     page = window.goto(path.as_uri())

@@ -1,14 +1,27 @@
-"""A corpus that many train on, what a model folder says of itself, and the server of `web_fixtures`, running."""
+"""A tiny model and a corpus that many share, what a model folder says of itself, and the server of `web_fixtures`."""
 
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+from fixtures import make_model_folder
 from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
+from regard.api import Model, load
 from regard.config import DataConfig, DecodeConfig, ModelConfig
 from regard.folder.manifest import Manifest
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
+
+
+@pytest.fixture(scope="session")
+def model(folder: Path) -> Model:
+    return load(folder, threads=1)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fixtures import make_model_folder
 from look_fixtures import make_subject, save_subject
 
 import regard
@@ -19,16 +18,6 @@ from regard.folder.manifest import read_manifest
 from regard.translate import search as batched
 
 TEXTS = ["Le chat dort.", "", "Jane visite l'Afrique en septembre.", "  ", "Bonjour", "Je vais bien"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Model:
-    return load(folder, threads=1)
 
 
 def test_neighbours_do_not_matter_and_the_order_is_kept(model: Model) -> None:

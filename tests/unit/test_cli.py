@@ -11,14 +11,8 @@ from pathlib import Path
 
 import pytest
 from cli_fixtures import REGARD, assert_one_sentence, run, start
-from fixtures import make_model_folder
 
 from regard.cli.lines import Writer
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
 
 
 def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,13 +25,13 @@ def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pyt
         assert stdout.buffer.getvalue() == expected  # type: ignore[attr-defined]
 
 
-def test_models(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
     assert "fr-en" in run("models").stdout
     assert {"fr-en"} <= {info["name"] for info in json.loads(run("models", "--json").stdout)}
 
 
-def test_bad_models(folder: str, tmp_path: Path) -> None:
+def test_bad_models(folder: Path, tmp_path: Path) -> None:
     assert_one_sentence(run("translate", "-m", "no-such-model", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", tmp_path, "Bonjour"), 1)
     for name, content in (
@@ -53,7 +47,7 @@ def test_bad_models(folder: str, tmp_path: Path) -> None:
         assert name in result.stderr
 
 
-def test_bad_options(folder: str) -> None:
+def test_bad_options(folder: Path) -> None:
     result = run("translate", "--bem", "3", "Bonjour")
     assert result.exit_code == 2 and "--beam" in result.stderr and result.stdout == ""
     assert run("tranlsate").exit_code == 2
@@ -62,7 +56,7 @@ def test_bad_options(folder: str) -> None:
         assert_one_sentence(run("translate", "-m", folder, flag, value, "Bonjour"), 2)
 
 
-def test_a_closed_pipe_ends_in_silence(folder: str) -> None:
+def test_a_closed_pipe_ends_in_silence(folder: Path) -> None:
     with start("translate", "-m", folder) as process:
         assert process.stdin and process.stdout and process.stderr
         process.stdin.write(b"Bonjour\n")
@@ -82,7 +76,7 @@ def test_a_closed_pipe_ends_in_silence(folder: str) -> None:
         ("<&-", 2, "standard input must be open: it is closed; give texts or files"),
     ],
 )
-def test_what_cannot_be_read_or_written(folder: str, redirected: str, code: int, message: str) -> None:
+def test_what_cannot_be_read_or_written(folder: Path, redirected: str, code: int, message: str) -> None:
     command = f"{' '.join(REGARD)} translate -m {folder} {redirected}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert ended.returncode == code and ended.stdout == ""
@@ -90,7 +84,7 @@ def test_what_cannot_be_read_or_written(folder: str, redirected: str, code: int,
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals(folder: str, tmp_path: Path, number: int, code: int) -> None:
+def test_signals(folder: Path, tmp_path: Path, number: int, code: int) -> None:
     with start("translate", "-m", folder, "-o", tmp_path / "out") as process:
         assert process.stdin and process.stderr
         process.stdin.write(b"Bonjour\n")

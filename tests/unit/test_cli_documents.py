@@ -10,18 +10,12 @@ import polib
 import pytest
 import srt
 from document_fixtures import DOCUMENTS, encoded
-from fixtures import make_model_folder
 from typer.testing import Result
 
 import regard
 from regard.api import Model
 from regard.documents import declared_languages
 from regard.text.protected import placeholders
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
 
 
 @pytest.fixture
@@ -39,7 +33,7 @@ def refused(result: Result, message: str, code: int = 2) -> None:
     assert message in result.stderr
 
 
-def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
+def test_many_documents_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
     paths = [tmp_path / f"a{suffix}" for suffix in (".srt", ".po")]
     for path in paths:
         path.write_bytes(encoded(path.suffix))
@@ -54,7 +48,7 @@ def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
     assert entry.msgstr and placeholders(entry.msgstr) == placeholders(entry.msgid)
 
 
-def test_nothing_is_replaced_unasked(folder: str, page: Path) -> None:
+def test_nothing_is_replaced_unasked(folder: Path, page: Path) -> None:
     message = f"--output must be a new file: {page} is there already; name another, or add --force"
     refused(run("-m", folder, page, "-o", page), message)
     refused(run("-m", folder, page, "-o", page.parent), message)
@@ -86,7 +80,7 @@ def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch
     assert sorted(path.name for path in new.iterdir()) == []
 
 
-def test_json_tells_every_segment(folder: str, page: Path) -> None:
+def test_json_tells_every_segment(folder: Path, page: Path) -> None:
     result = run("-m", folder, page, "--json", "-o", page.with_name("out.html"))
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(answers) > 5 and page.with_name("out.html").exists()
@@ -130,7 +124,7 @@ def test_what_a_document_declares(suffix: str, text: str, declared: tuple[str, s
     assert declared_languages(text.encode(), suffix) == declared
 
 
-def test_declared_languages_are_obeyed(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_languages_are_obeyed(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     def load(name: object, *, source_language: object, target_language: object, **_: object) -> Model:
@@ -145,7 +139,7 @@ def test_declared_languages_are_obeyed(folder: str, tmp_path: Path, monkeypatch:
     refused(run("-m", folder, german), "the translation must be in de, as the file declares: got en; name a model", 1)
 
 
-def test_a_memory_is_used_and_grows(folder: str, tmp_path: Path) -> None:
+def test_a_memory_is_used_and_grows(folder: Path, tmp_path: Path) -> None:
     page, memory, out = tmp_path / "a.html", tmp_path / "memory.tmx", tmp_path / "out.html"
     page.write_text("<p>Un <b>chat</b>.</p><p>Deux chats.</p>", "utf-8")
     tu = '<tu><tuv xml:lang="{}"><seg>Deux chats.</seg></tuv><tuv xml:lang="en"><seg>TWO &amp; CATS.</seg></tuv></tu>'

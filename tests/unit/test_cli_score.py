@@ -5,17 +5,11 @@ from pathlib import Path
 
 import pytest
 from cli_fixtures import assert_one_sentence, run
-from fixtures import make_model_folder
 
 from regard.api import load
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
-
-
-def test_score(folder: str, tmp_path: Path) -> None:
+def test_score(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.fr").write_text("Bonjour\nLe chat\n")
     (tmp_path / "a.en").write_text("Hello\nThe cat\n")
     files = ("--source", tmp_path / "a.fr", "--target", tmp_path / "a.en")
@@ -34,7 +28,7 @@ def test_score(folder: str, tmp_path: Path) -> None:
     assert_one_sentence(run("score", "-m", folder, stdin=b"no tab\n"), 1)
 
 
-def test_scoring_line_by_line(folder: str) -> None:
+def test_scoring_line_by_line(folder: Path) -> None:
     alone = run("score", "-m", folder, "Bonjour", "Hello").stdout
     result = run("score", "-m", folder, stdin=b"Bonjour\tHello\n\nno tab\nBonjour\tHello\n")
     assert result.exit_code == 1 and result.stdout == f"{alone}\n"
@@ -45,7 +39,7 @@ def test_scoring_line_by_line(folder: str) -> None:
     assert second["log_probability"] == pytest.approx(float(alone), abs=1e-3)
 
 
-def test_evaluate(folder: str, tmp_path: Path) -> None:
+def test_evaluate(folder: Path, tmp_path: Path) -> None:
     sources = ["Bonjour", "Le chat dort."]
     (tmp_path / "test.fr").write_text("".join(f"{text}\n" for text in sources))
     (tmp_path / "test.en").write_text("".join(f"{t}\n" for t in load(folder).translate(sources)))

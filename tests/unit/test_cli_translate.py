@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from cli_fixtures import assert_one_sentence, run, start
-from fixtures import make_model_folder
 
 from regard.api import load
 from regard.cli import lines as cli_lines
@@ -15,12 +14,7 @@ from regard.data.lines import Line, on_one_line
 from regard.errors import RegardWarning
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
-
-
-def test_lines_in_are_lines_out(folder: str) -> None:
+def test_lines_in_are_lines_out(folder: Path) -> None:
     generator = random.Random(3)
     words = ["Jane", "chat", "dort.", "Bonjour", "é\u2028\x0c", "<s>", "\t"]
     lines = [" ".join(generator.choices(words, k=generator.randint(0, 4))) for _ in range(300)]
@@ -43,7 +37,7 @@ def test_lines_in_are_lines_out(folder: str) -> None:
         assert out[number].rstrip("\r") == expected.replace("\r", " ").replace("\n", " ")
 
 
-def test_files_in_and_a_file_out(folder: str, tmp_path: Path) -> None:
+def test_files_in_and_a_file_out(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.fr").write_text("Bonjour\n\n")
     (tmp_path / "b.fr").write_text("Le chat\tBonjour\t")
     files = ("-i", tmp_path / "a.fr", "-i", tmp_path / "b.fr", "-o", tmp_path / "out.en")
@@ -55,7 +49,7 @@ def test_files_in_and_a_file_out(folder: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.unfinished"))
 
 
-def test_the_encoding_of_lines_and_a_file_that_is_not_there(folder: str, tmp_path: Path) -> None:
+def test_the_encoding_of_lines_and_a_file_that_is_not_there(folder: Path, tmp_path: Path) -> None:
     text = "Le café où j'étais\r\n€ oui\n"
     expected = run("translate", "-m", folder, stdin=text.encode()).stdout
     for encoding in ("cp1252", "utf-16", "utf-16-be"):
@@ -73,7 +67,7 @@ def test_the_encoding_of_lines_and_a_file_that_is_not_there(folder: str, tmp_pat
         assert_one_sentence(run("translate", "-m", folder, *missing), 2)
 
 
-def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
+def test_nothing_is_half_written(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "out.en").write_text("old\n")
     (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
     files = ("-i", tmp_path / "a.fr", "-o", tmp_path / "out.en")
@@ -91,7 +85,7 @@ def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
     assert result.stdout == load(folder).translate("Bonjour") + "\n"
 
 
-def test_n_best_lines_for_each_line(folder: str) -> None:
+def test_n_best_lines_for_each_line(folder: Path) -> None:
     result = run("translate", "-m", folder, "--n-best", 3, stdin=b"Bonjour\n\n")
     lines = result.stdout.split("\n")
     assert len(set(lines[:3])) == 3 and lines[3:] == ["", "", "", ""]
@@ -99,7 +93,7 @@ def test_n_best_lines_for_each_line(folder: str) -> None:
     assert as_arguments.stdout == result.stdout
 
 
-def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["Le chat dort. Bonjour", "", "Le chat dort. Bonjour", "Je vais bien"]
     options = {"method": "sample", "seed": 5, "temperature": 2.0}
     flags = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
@@ -112,7 +106,7 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: str, mon
         assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
 
 
-def test_json(folder: str) -> None:
+def test_json(folder: Path) -> None:
     flags = ("-m", folder, "--json", "--n-best", 2)
     result = run("translate", *flags, stdin="Bonjour\n\nLe chat é\n".encode())
     answers = [json.loads(line) for line in result.stdout.splitlines()]
@@ -121,7 +115,7 @@ def test_json(folder: str) -> None:
     assert answers[1]["text"] == "" and answers[1]["sentences"] == []
 
 
-def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
+def test_an_answer_comes_before_the_next_line_is_asked(folder: Path) -> None:
     with start("translate", "-m", folder) as process:
         assert process.stdin and process.stdout
         for text in ("Bonjour", "", "Le chat dort."):
@@ -138,7 +132,7 @@ ENGLISH = "Where is the cat today, my friend?"
 GERMAN = "Der Hund schläft im Garten und die Katze auch."
 
 
-def test_another_language_is_told_once_and_translated_all_the_same(folder: str) -> None:
+def test_another_language_is_told_once_and_translated_all_the_same(folder: Path) -> None:
     model = load(folder)
     result = run("translate", "-m", folder, ENGLISH, ENGLISH)
     assert result.exit_code == 0
@@ -178,7 +172,7 @@ def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.Monke
     assert run("translate").stdout.splitlines() == wanted
 
 
-def test_a_warning_names_the_line(folder: str, tmp_path: Path) -> None:
+def test_a_warning_names_the_line(folder: Path, tmp_path: Path) -> None:
     content = f"Bonjour\n\n{'a' * 9000}\nLe chat\n{'b' * 9000}\n"
     result = run("translate", "-m", folder, "--from", "fr", stdin=content.encode())
     assert result.exit_code == 0

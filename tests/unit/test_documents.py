@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
+from regard.errors import DataError
 from regard.serve import answers
 from regard.text.protected import placeholders
 
@@ -52,16 +53,21 @@ def test_any_text_comes_back_as_it_was(suffix: str, marks: list[str]) -> None:
     assert translate_document(data, suffix, same).data == data
 
 
-LONG = ["<a=", "<!-- ", "<b>a", "&a", "*a ", "[a](", "``a` ", "| a ", "![", "[^a]: b\n", "{{", "a@a.", "<b title=a/"]  # fmt: skip
+LONG = ["<a=", "<!-- ", "<b>a", "&a", "*a ", "[a](", "``a` ", "| a ", "![", "[^a]: b\n", "{{", "a@a.", "<b title=a/", "1.", "--\n", "('"]  # fmt: skip
 
 
-@pytest.mark.parametrize("suffix", [".html", ".md", ".srt", ".txt"])
+@pytest.mark.parametrize("suffix", [".html", ".md", ".srt", ".txt", ".po", ".xliff"])
 def test_hostile_documents_come_back_in_linear_time(suffix: str) -> None:
     """With quadratic time a case of 20,000 characters would meet the time limit of the test."""
     begin = "1\n00:00:01,000 --> 00:00:02,000\n" if suffix == ".srt" else ""
     for unit in LONG:
         data = (begin + unit * (20_000 // len(unit))).encode()
-        assert translate_document(data, suffix, same).data == data
+        try:
+            found = translate_document(data, suffix, same).data
+        except DataError:
+            assert suffix in BILINGUAL, unit
+        else:
+            assert found == data, unit
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
-from fixtures import make_model_folder
 from look_fixtures import SENTENCE, make_session, make_subject
 from typer.testing import CliRunner
 
@@ -149,11 +148,6 @@ def test_without_matplotlib_the_extra_is_named(look: Look, tmp_path: Path, monke
 
 
 # ------------------------------------------------------------------------------------- the rest
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("models") / "mine")
 
 
 def invoke(*arguments: object) -> Any:

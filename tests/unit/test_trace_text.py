@@ -5,22 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fixtures import make_model_folder
 
 from regard.api import Model, load
 from regard.decode.single_path import NUM_SHOWN
 from regard.errors import UsageError
 from regard.trace import Trace
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
-
-
-@pytest.fixture(scope="module")
-def model(folder: Path) -> Model:
-    return load(folder, threads=1)
 
 
 @pytest.mark.parametrize("target", [None, "The cat"], ids=["of the search", "of a translation"])

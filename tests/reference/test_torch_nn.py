@@ -125,3 +125,14 @@ def test_self_attention_equals_torch_multihead_attention(tiny_config):
         )
         torch.testing.assert_close(trace["weights"], weights, atol=1e-6, rtol=0)
         torch.testing.assert_close(trace["output"], output, atol=1e-5, rtol=0)
+
+
+def test_multi_head_equals_torch_with_three_different_inputs(tiny_config):
+    """MultiHead(Q, K, V), and cross-attention as MultiHead(x, memory, memory) of keys and values projected before."""
+    layer, theirs = MultiHeadAttention(tiny_config(), dropout=0.0), their_attention()
+    copy_attention(layer, theirs)
+    queries, keys, values = torch.randn(2, 5, 18), torch.randn(2, 7, 18), torch.randn(2, 7, 18)
+    output, present = layer.multi_head(queries, keys, values)
+    torch.testing.assert_close(output, theirs(queries, keys, values)[0], atol=1e-5, rtol=0)
+    crossed = layer.norm(queries + output)
+    torch.testing.assert_close(layer.cross_attend(queries, present), crossed, atol=1e-5, rtol=0)

@@ -130,23 +130,35 @@ class MultiHeadAttention(AddAndNorm):
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch query_len d_model"], KeyValueCache]:
         """Self-attention, MultiHead(x, x, x): each word attends to all words here and in the `past`."""
-        inputs = self.norm_input(x, trace)
-        # Queries, keys and values side by side.
-        projected = self.joined(inputs) if self.joined else fused_linear(inputs, [self.query, self.key, self.value])
-        widths = [linear.out_features for linear in (self.query, self.key, self.value)]
-        query, key, value = map(self.split_heads, projected.split(widths, dim=-1))
-        if self.query_norm is not None and self.key_norm is not None:
-            query, key = self.query_norm(query), self.key_norm(key)
-        if rotation is not None:
-            query, key = rotate(query, rotation), rotate(key, rotation)
+        words = self.norm_input(x, trace)
+        output, present = self.multi_head(words, words, words, visibility, past=past, rotation=rotation, trace=trace)
+        return self.add_and_norm(x, output, trace), present
+
+    def multi_head(
+        self,
+        queries: Float[Tensor, "batch query_len d_model"],
+        keys: Float[Tensor, "batch key_len d_model"],
+        values: Float[Tensor, "batch key_len d_model"],
+        visibility: Visibility | None = None,
+        *,
+        past: KeyValueCache | None = None,
+        rotation: Rotation | None = None,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch query_len d_model"], KeyValueCache]:
+        """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W_O, where head_i = Attention(Q W_i, K W_i, V W_i).
+
+        The projected keys and values, after those of the `past`, are returned too: later words attend to them.
+        """
+        query, key, value, joint = self._project(queries, keys, values, rotation)
         query = keep(trace, "query", query)
         new = KeyValue(key, value)
         present: KeyValueCache = new if past is None else past.append(new)
-        is_plain = trace is None and rotation is None and past is None and self.query_norm is None
-        heads = self._attend_packed(projected, visibility) if is_plain else None
+        heads = None
+        if joint is not None and visibility is not None and past is None and trace is None:
+            heads = self._attend_packed(joint, visibility)
         if heads is None:
             heads = present.attend(query, visibility, trace)
-        return self.add_and_norm(x, self.concatenate(heads, trace), trace), present
+        return self.concatenate(heads, trace), present
 
     def cross_attend(
         self,
@@ -156,7 +168,10 @@ class MultiHeadAttention(AddAndNorm):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch query_len d_model"]:
-        """Cross-attention, MultiHead(x, memory, memory): the words attend to the other sentence."""
+        """Cross-attention, MultiHead(x, memory, memory): the words attend to the other sentence.
+
+        The keys and values of the `memory` are projected already, once for all words.
+        """
         query = self.split_heads(self.query(self.norm_input(x, trace)))
         heads = memory.attend(keep(trace, "query", query), visibility, trace)
         return self.add_and_norm(x, self.concatenate(heads, trace), trace)
@@ -181,15 +196,34 @@ class MultiHeadAttention(AddAndNorm):
             for name, parameter in self.joined.named_parameters():
                 parameter.copy_(torch.cat([getattr(linear, name) for linear in maps]))
 
+    def _project(
+        self,
+        queries: Float[Tensor, "batch query_len d_model"],
+        keys: Float[Tensor, "batch key_len d_model"],
+        values: Float[Tensor, "batch key_len d_model"],
+        rotation: Rotation | None,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Q W_i, K W_i and V W_i of every head; in self-attention also as one tensor, unless norm or rotation follow."""
+        maps, joint = [self.query, self.key, self.value], None
+        if queries is keys is values:
+            joint = self.joined(queries) if self.joined else fused_linear(queries, maps)
+            projected = joint.split([linear.out_features for linear in maps], dim=-1)
+        else:
+            projected = (self.query(queries), self.key(keys), self.value(values))
+        query, key, value = map(self.split_heads, projected)
+        if self.query_norm is not None and self.key_norm is not None:
+            query, key, joint = self.query_norm(query), self.key_norm(key), None
+        if rotation is not None:
+            query, key, joint = rotate(query, rotation), rotate(key, rotation), None
+        return query, key, value, joint if query.shape[1] == key.shape[1] else None
+
     def _attend_packed(
-        self, projected: Float[Tensor, "batch length features"], visibility: Visibility | None
+        self, joint: Float[Tensor, "batch length features"], visibility: Visibility
     ) -> Float[Tensor, "batch heads length head_dim"] | None:
         """Equation 1 without taking queries, keys and values apart, where a kernel can; else None."""
-        if visibility is None or not takes_packed(projected, visibility):
+        if not takes_packed(joint, visibility):
             return None
-        if self.key.out_features != self.query.out_features:
-            return None
-        side_by_side = projected.flatten(0, 1).unflatten(-1, (3, -1, self.head_dim))
+        side_by_side = joint.flatten(0, 1).unflatten(-1, (3, -1, self.head_dim))
         return packed([side_by_side], visibility).transpose(0, 1)[None]
 
 

@@ -3,8 +3,6 @@
 Names are imported when first used, so `import regard` costs nothing.
 """
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any

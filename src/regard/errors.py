@@ -10,8 +10,6 @@
 What only a programmer can cause is an `assert`, never one of these.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

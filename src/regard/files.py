@@ -6,8 +6,6 @@ renamed to their places, last the one without which the others do not count. The
 replacement that was interrupted. The system releases a lock however its process ends.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

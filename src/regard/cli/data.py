@@ -1,7 +1,5 @@
 """The verb data: public corpora, listed and fetched."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

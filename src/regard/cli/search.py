@@ -1,7 +1,5 @@
 """The verb search: passages of text files that mean what a query says."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

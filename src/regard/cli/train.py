@@ -1,7 +1,5 @@
 """The verbs train and compare: a model from raw text, or several trained alike."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

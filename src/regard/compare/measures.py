@@ -17,8 +17,6 @@ of every matrix are the same tokens. Where the links between the words are known
 where it attends most to a word that is linked to it.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -4,8 +4,6 @@ A phrase is made of parts that have a counterpart in the other language. The wor
 its counterpart, in whatever order the two languages put the parts.
 """
 
-from __future__ import annotations
-
 import calendar
 import random
 from collections.abc import Callable, Sequence

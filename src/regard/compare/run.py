@@ -10,8 +10,6 @@ compare/   study.json     the recipe as it was read
 A task is one measurement of one model. It writes one file of results/ and is done once, in a child process.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -10,8 +10,6 @@ varied                  the model whose settings are varied
 [recall] [speed] [alignment]      further measurements; a section that is left out is not measured
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ The generated corpus needs no download. Its training text ends at a length that 
 treat sentences longer than any in training. No sentence is in two of its parts.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

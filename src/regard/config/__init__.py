@@ -4,8 +4,6 @@ Standard library only, so that `regard --help` can read them without torch or nu
 field is its documentation (`docs/reference/settings.md`); its `Annotated` type names the range of its values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

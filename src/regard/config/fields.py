@@ -1,7 +1,5 @@
 """Settings as fields of a frozen dataclass: read from files, checked against their types and ranges."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """What the weights are: the settings of a model, and its named sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ the windows of its own lanes only, so the text comes in the same order on any nu
 stream is two numbers for each lane: its window, counted over all epochs, and the batch.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import shutil

@@ -3,8 +3,6 @@
 The corpus is read a few times, chunk by chunk, and the findings lie in files: memory does not grow with the corpus.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections import Counter, deque

@@ -1,7 +1,5 @@
 """Download of one file: resumed where it was cut off, checked, and named only when it is complete."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import time

@@ -3,8 +3,6 @@
 A line ends at the byte `\\n` and nowhere else: U+2028, form feeds and lone carriage returns stay inside it.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

@@ -8,8 +8,6 @@ Only the wanted members of an archive are read, as streams, and only regular fil
 an archive chooses.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

@@ -13,8 +13,6 @@ matrix. A character n-gram of "<word>" has the row of its hash (FNV-1a over sign
 matrix stays on disk; only rows in use are read.
 """
 
-from __future__ import annotations
-
 import mmap
 import struct
 from collections.abc import Collection, Iterator

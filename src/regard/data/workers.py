@@ -6,8 +6,6 @@ A worker ends when its pipe closes, so it never outlives the parent.
 A message is any JSON value with arrays inside: the length of the JSON (8 bytes), the JSON, and the numbers of the arrays.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

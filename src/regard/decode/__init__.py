@@ -1,7 +1,5 @@
 """Search over any model that writes one token at a time: greedy, beam, sampling, scoring."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any

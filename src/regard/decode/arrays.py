@@ -4,8 +4,6 @@ Scores over the vocabulary stay where the model left them, perhaps on a GPU. The
 host, where all bookkeeping happens.
 """
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

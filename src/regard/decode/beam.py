@@ -7,8 +7,6 @@ greedy search. A sentence is done when its slots are used up, or when no unfinis
 The candidates of a step are plain Python numbers: they are too few for arrays to pay.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Container, Sequence
 from operator import itemgetter

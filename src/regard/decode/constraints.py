@@ -8,8 +8,6 @@ Differs from the paper: the progress of every word is read off the tokens, so ov
 step that leaves less room than the missing tokens need is never taken, so the words do appear before the limit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

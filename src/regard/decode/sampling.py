@@ -4,8 +4,6 @@ Uniform numbers are drawn in NumPy, from a generator of each path's own, and the
 where the logits are: the same seed gives the same text on every device, alone or among neighbours.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

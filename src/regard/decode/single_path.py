@@ -1,7 +1,5 @@
 """One path per output, token after token: greedy and sampled decoding, whole or as a stream."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """XLIFF 1.2 and 2, and TMX: each unit without a translation gets one; the others keep theirs."""
 
-from __future__ import annotations
-
 from html import escape as quote
 
 from regard.documents.segments import Languages, Part, Segment, Slot, parts_of

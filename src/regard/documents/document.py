@@ -6,8 +6,6 @@ where they were. If the words of a tag have no place in the translation, they ar
 again around a placeholder for them. Such segments are doubtful, and a warning names them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module

@@ -3,8 +3,6 @@
 A doubtful translation is marked fuzzy, the format's own word for it. The others are not: programs ignore fuzzy ones.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace

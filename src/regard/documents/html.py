@@ -1,7 +1,5 @@
 """HTML: the text of a block is a segment, and so is an attribute that readers see; the rest stays."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,7 +1,5 @@
 """The languages that a document declares: its own, and the one it is to be translated into."""
 
-from __future__ import annotations
-
 import re
 
 from regard.documents.plain import decode

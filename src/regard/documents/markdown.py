@@ -4,8 +4,6 @@ markdown-it finds blocks and inline marks. It says in which lines a block is, an
 both are enough to find everything again in the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

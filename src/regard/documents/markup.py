@@ -1,7 +1,5 @@
 """Text and markup: placeholders, tags, comments and character references, as a browser reads them, with their positions."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 A unit that is written here keeps its word links as a property, so that tags find their words the next time as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape as quote

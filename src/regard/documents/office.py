@@ -6,8 +6,6 @@ brackets; if the paragraph has changed, its runs are written anew from these. .o
 chapters of .epub are pages.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

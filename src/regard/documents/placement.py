@@ -7,8 +7,6 @@ run lies as far along as in the source. A single tag stays beside the word or th
 texts write alike keeps the tags inside of it and around it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

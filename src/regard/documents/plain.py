@@ -3,8 +3,6 @@
 Of plain text each line is a paragraph, except for wrapped lines, which are one.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Iterator

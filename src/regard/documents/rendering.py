@@ -4,8 +4,6 @@ A model has learnt sentences. It may make one of a heading, a table cell or a bu
 that goes on in the next. So a translation begins and ends as its source does.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections import Counter

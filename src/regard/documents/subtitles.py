@@ -1,7 +1,5 @@
 """Subtitles, SubRip (.srt) and WebVTT (.vtt): speech is translated; numbers, timings, notes and styles stay."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 There, query, key and value of a self-attention are one linear map, and so are key and value of a cross-attention.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

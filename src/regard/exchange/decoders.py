@@ -8,8 +8,6 @@ A rotary pair is two neighbours here, as in the paper of rotary positions (Su et
 head's features are the first partners, so the rows of queries and keys are put into our order.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ The header is read here, every length held against the size of the file, which m
 package gguf turns the many kinds of quantized blocks into float32.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -7,8 +7,6 @@ An archive gives plain files under plain names: nothing is written outside the f
 that may hold a program (a pickle) is left out unless the user asks for it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -4,8 +4,6 @@ What is read: config.json, the weights, the tokenizer (`huggingface_files`). Eac
 (`huggingface_one_stack`, `huggingface_two_stacks`). Nothing here needs torch or transformers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

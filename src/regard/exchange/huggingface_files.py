@@ -10,8 +10,6 @@ Weights are safetensors in one or several files, or the tensors of a pickle if t
     pegasus      tokenizer.json
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """GPT-2 (Radford et al. 2019), a decoder that writes, and BERT (Devlin et al. 2019), an encoder that fills in blanks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

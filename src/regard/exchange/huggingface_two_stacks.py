@@ -6,8 +6,6 @@ bart      post-norm, learned positions, a norm after the embedding      Lewis et
 t5        pre-norm with RMS norms, relative positions, no biases        Raffel et al. 2020
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

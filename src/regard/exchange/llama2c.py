@@ -6,8 +6,6 @@ The tokenizer stands in tokenizer.bin beside it, or behind the tensors: the long
 score, its number of bytes and these.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Name tables: what each of our modules is called in a foreign format, both ways; and what all foreign formats share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple

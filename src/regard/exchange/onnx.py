@@ -3,8 +3,6 @@
 They are written from the configuration, box by box (`onnx_blocks`).
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 The vectors of a batch are [rows, length, d_model] throughout.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

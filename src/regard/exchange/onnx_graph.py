@@ -5,8 +5,6 @@ multiplied as int8, with each row of activations quantized by its own largest va
 depend on its neighbours; or they are widened once, when the graph is loaded.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

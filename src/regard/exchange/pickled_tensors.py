@@ -6,8 +6,6 @@ needed. Both containers are read: the archive of torch 1.6 and later, and the fi
 models still have.
 """
 
-from __future__ import annotations
-
 import math
 import pickletools
 import zipfile

@@ -3,8 +3,6 @@
 The file is a protocol buffer (sentencepiece_model.proto): numbered fields, of which these few are needed.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Names are looked for in the user's models folder and then among the bundled mode
 `fr-en` comes before the one that was shipped.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -4,8 +4,6 @@ The weights have one of three forms (`tensors`). Nothing is pickled, and a folde
 SHA256SUMS holds the checksums of weights and tokenizer; a folder may be without it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Mapping

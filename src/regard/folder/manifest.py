@@ -1,7 +1,5 @@
 """config.json: what a model does, its languages, sizes, tokenizer files and default search."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

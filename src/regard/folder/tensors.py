@@ -4,8 +4,6 @@ Names are those of the model's state dict; a tied table is stored once, under it
 fp32, fp16, and int8 rows with scales. Needs no torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

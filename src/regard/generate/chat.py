@@ -3,8 +3,6 @@
 Not acceptable: no word, a loop, nearly an earlier reply, or a copy of the turn it answers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

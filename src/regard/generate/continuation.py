@@ -1,7 +1,5 @@
 """A text continued by a language model, token by token or word by word; blanks filled in by a model such as BERT."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

@@ -5,8 +5,6 @@ The mark between two turns is Unicode's line separator between spaces, so that t
 typed text the mark is white space, so nobody can fake a turn with it.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ A small model misses some of them, and a cheerful reply would do harm. Sentences
 see it", "the traffic was murder") must not raise an alarm.
 """
 
-from __future__ import annotations
-
 import re
 
 EMERGENCY = "Please call the emergency number now. I am only a program and cannot help you in time."

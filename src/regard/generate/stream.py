@@ -1,7 +1,5 @@
 """Tokens become text while they arrive: what of it is final, and where it stops."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Attention weights of any framework on the same page: arrays and tokens in, a page out. Needs only NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

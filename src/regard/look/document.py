@@ -3,8 +3,6 @@
 Every number is taken from the trace. At the end: where the code computes each box of the page.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -5,8 +5,6 @@ effect of a head = log-probability of the output with the head off - without tha
 An encoder-only model writes nothing: there it is the cosine of the sentence's two vectors, less 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

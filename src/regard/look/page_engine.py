@@ -1,7 +1,5 @@
 """What the page's own engine needs: its script, the rules of the pipeline, and models, carried or fetched."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ A pattern is translated from Python's syntax into JavaScript's, so that the page
 was changed in one place only. Letters, digits, word characters and white space are Unicode's in both.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 import json

@@ -4,8 +4,6 @@ Bound to loopback. A request that names another host is refused, so that no web 
 a name of its own (DNS rebinding), and a change is only taken as JSON from the page itself.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import sys

@@ -6,8 +6,6 @@ that is called once and returns what it exports. The linker knows the forms that
 of declarations, and rejects any other. Needs only NumPy.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -5,8 +5,6 @@ replace-word changes the text, force-next what the output begins with, and searc
 edits as the pass that is shown, so the translation follows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ The model reads only passages that the index does not have yet. The vectors get 
 them, is replaced last: an interrupted update changes nothing. A damaged index is made anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ A heading or a table cell alone says too little to answer a query, but is near t
 is read with each paragraph under it, and the cells of a row are read together, each after the head of its column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import NamedTuple

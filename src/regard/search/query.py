@@ -10,8 +10,6 @@ holds it. Squared, the share matters only where nearly all words are found; wher
 a word or two is somewhat near to everything and answers little, so it has to be nearer than a sentence.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

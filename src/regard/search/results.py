@@ -6,8 +6,6 @@ comparison explains a ranking that mostly rests on the means of these vectors.
 The page is one file without a script: its own security policy forbids everything but its style.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -3,8 +3,6 @@
 The browser fetches the weights once and keeps them. A folder that holds such a site already gets another model.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from importlib import resources

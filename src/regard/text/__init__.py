@@ -1,7 +1,5 @@
 """Tokenizers, sentences, languages, normalisation, protected spans, words; here what counts as a text."""
 
-from __future__ import annotations
-
 import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence

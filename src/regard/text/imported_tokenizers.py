@@ -5,8 +5,6 @@ a tokenizer.json describes (GPT-2's bytes, BERT's WordPiece), read by the packag
 as it was: some of them lower its case.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from abc import abstractmethod

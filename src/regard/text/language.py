@@ -1,7 +1,5 @@
 """Language identification: of a single text, and of the lines of a corpus."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections import Counter

@@ -4,8 +4,6 @@ A model has seen few of them and translates them as if they were words. This mod
 masks and restores them. All repetitions are bounded, so that a hostile text takes time linear in its length.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -12,8 +12,6 @@ a resumed run would see other text; and it skips a merge for good where the pape
 drawn side by side in NumPy. No token crosses a space, so words are independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

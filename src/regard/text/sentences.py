@@ -5,8 +5,6 @@ punctuation; a single word of that length is copied. White space, list marks and
 not translated; `SplitText.join` puts them back.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence

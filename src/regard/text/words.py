@@ -1,7 +1,5 @@
 """Words: where they stand, which became which in a translation, and how tokens can spell them."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Gradients are sums over sentences, divided by the tokens of the whole step. So t
 every sentence counts once, and the step is the same up to rounding.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ A folder gets its final name only when it is complete, on the disk and read back
 A file damaged later is noticed by its checksum, named and skipped. No pickle anywhere.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Pairs are kept in the run's folder, where the other processes and a resumed run 
 memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

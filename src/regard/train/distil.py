@@ -10,8 +10,6 @@ runs/small/  reverse/      text of the target language, translated into sources 
 A stage is a file or folder, which is complete when the next one begins: the same command continues after any end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

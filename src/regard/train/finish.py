@@ -1,7 +1,5 @@
 """The end of a run: the best weights averaged and scored with the real search, the model folder with its card, result.json."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import os

@@ -4,8 +4,6 @@ The scores of a large vocabulary are the largest tensor of a step. Here they nev
 kept for the backward pass. The result equals `loss.smoothed_cross_entropy` of the scores.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -3,8 +3,6 @@
 Read `Trainer.run` from top to bottom; everything it calls is below it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -12,8 +12,6 @@ van den Oord et al. 2018 (InfoNCE), in both directions as Radford et al. 2021: e
 wrong answer to a query. The same encoder reads both sides.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, cast
 
 import torch

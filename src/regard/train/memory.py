@@ -4,8 +4,6 @@ The memory of a batch grows linearly with its tokens, so two trials predict any 
 all the same is split: update.py.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import torch

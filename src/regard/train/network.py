@@ -5,8 +5,6 @@ case; all other rows are drawn at random. One factor scales the vectors to the s
 ratios of distances stay as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

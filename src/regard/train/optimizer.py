@@ -1,7 +1,5 @@
 """Adam, the running average of its weights, and the guard against harmful steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

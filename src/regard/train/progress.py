@@ -9,8 +9,6 @@ A run counted in steps depends on its settings alone, and a resumed one is the s
 depends on the machine's speed as well: it ends on time, and a resumed one continues with the minutes left.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

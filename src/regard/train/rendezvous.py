@@ -10,8 +10,6 @@ a vocabulary for minutes, without letting other Python threads run, still answer
 SIGINT and SIGTERM: the first one saves and stops after the step, a second one acts at once.
 """
 
-from __future__ import annotations
-
 import datetime
 import faulthandler
 import ipaddress

@@ -10,8 +10,6 @@ runs/mine/   run.json          every setting, the chosen ones included
                                the finished model
 """
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import gc

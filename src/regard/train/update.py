@@ -5,8 +5,6 @@ batch; the optimizer's step) and replayed from then on. Otherwise a small model'
 waiting for the host to launch kernels. A step that runs out of memory is repeated in parts.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Validation: the loss of held-out text, and BLEU, retrieval or perplexity, by the objective."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

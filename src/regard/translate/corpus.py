@@ -13,8 +13,6 @@ On a cluster Ray starts the processes, gives each the next block, and restarts o
 the output and the model must have the same paths on every machine.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import logging

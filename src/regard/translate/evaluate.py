@@ -4,8 +4,6 @@ BLEU (Papineni et al. 2002) and chrF (Popović 2015) as sacreBLEU computes them 
 makes it comparable.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

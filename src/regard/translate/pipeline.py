@@ -5,8 +5,6 @@
 Every command that translates uses `Translator.translate`, and a trace shows the same search.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import warnings

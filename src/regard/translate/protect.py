@@ -4,8 +4,6 @@ A name is masked by a letter and a number, a person by an invented name, a numbe
 restored around the words that translate the words they stood around.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence

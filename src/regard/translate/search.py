@@ -1,7 +1,5 @@
 """What a caller asks of its translations, the same in tokens, and searches in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

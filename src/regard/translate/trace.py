@@ -4,8 +4,6 @@ The text is translated by the translator's own engine, so a trace ends in the te
 one masked pass over exactly the tokens that were read and written. Arrays are those of one sentence, without batch axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from torch import Tensor
 
 from regard.config import RECURRENT, ModelConfig
@@ -103,6 +104,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if name in VARIANTS_OF and name not in own:
             found = VARIANTS_OF[name]
             metafunc.parametrize(name, found.values(), ids=found.keys())
+
+
+# The same examples in every run, however slow the machine is.
+settings.register_profile("check", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("check")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,12 +16,12 @@ from regard.look.subject import Subject
 from regard.model.transformer import build
 
 SENTENCE = "Jane visite l'Afrique en septembre."
-SEARCH: dict[str, Any] = {"max_length": 19, "beam": 3, "no_repeat_ngram": 3}
+SEARCH: dict[str, Any] = {"max_length": 14, "beam": 3, "no_repeat_ngram": 3}
 """without repetition, which a random model would be searched again for"""
 
 
 def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subject:
-    """Every weight random; it prefers tokens of real words, and writes at most nineteen."""
+    """Every weight random; it prefers tokens of real words, and writes at most fourteen."""
     vocabulary = tokenizer()
     sizes = dict(num_encoder_layers=2, num_decoder_layers=3, d_model=30, d_ff=37, num_heads=5)
     config = ModelConfig(

@@ -46,7 +46,7 @@ MARKS += ["<i title='Un chat'>", '<a b="é" title="Un  chat &amp; %s">', "1\n00:
 
 
 @pytest.mark.parametrize("suffix", IN_PLACE)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(marks=st.lists(st.sampled_from(MARKS), max_size=30))
 def test_any_text_comes_back_as_it_was(suffix: str, marks: list[str]) -> None:
     data = "".join(marks).encode()
@@ -85,7 +85,7 @@ def test_html_keeps_every_tag_and_placeholder(kind: str) -> None:
         assert kept in after
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(marks=st.lists(st.sampled_from(MARKS), max_size=30), kind=st.sampled_from(list(HOSTILE)))
 def test_html_has_the_same_tree_of_blocks(marks: list[str], kind: str) -> None:
     """An independent parser, which reads as browsers do, finds the same elements."""

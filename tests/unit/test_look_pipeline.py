@@ -68,9 +68,9 @@ def test_a_changed_word_goes_through_the_pipeline_again(model: regard.Model) -> 
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
 def test_a_sentence_in_parts_is_shown_part_by_part(model: regard.Model) -> None:
     text = "{a}{b}{c}{d}{e}{f}{g}{h}{i} oui {j}{k}{l}{m}{n}{o}{p}"
-    translation = model.translate(text, details=True)
+    translation = model.translate(text, details=True, method="greedy")
     assert translation.sentences[0].flags == ["parts"]
-    look = model.look(text)
+    look = model.look(text, method="greedy")
     described = look.document()
     assert look.text == translation.text and described["sentences"] == ["oui"]
     assert described["source"]["text"] == "oui" and described["target"]["text"] == described["stages"]["written"]

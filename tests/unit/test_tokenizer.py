@@ -44,7 +44,7 @@ HARD = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(HARD, min_size=10, max_size=10))
 def test_any_text_comes_back_and_no_special_id_comes_out(texts: list[str]) -> None:
     """2,000 texts, ten at a time."""
@@ -56,7 +56,7 @@ def test_any_text_comes_back_and_no_special_id_comes_out(texts: list[str]) -> No
             assert all(0 <= id < tokenizer.vocab_size for id in ids)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(HARD, st.integers(0, 2**40))
 def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> None:
     for tokenizer in (BPE, UNIGRAM):
@@ -65,7 +65,7 @@ def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> Non
         assert not tokenizer.special_ids & set(ids)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(HARD)
 def test_dropout_of_nothing_is_the_plain_segmentation(text: str) -> None:
     assert BPE.sample([text], 0.0, 1).lists() == [BPE.encode(text)]

@@ -37,7 +37,7 @@ def silent(text: str) -> None:
 LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0")))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LINES, st.integers(1, 41), st.booleans())
 def test_lines_in_are_lines_out(tmp_path_factory, lines, block_bytes, ends):
     folder = tmp_path_factory.mktemp("job")

@@ -172,7 +172,9 @@ def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> 
     for word, row in ids.items():
         grams = ngrams(word, shortest, longest) if num_buckets > 0 else []
         rows = [row, *(num_words + hashed(gram) % num_buckets for gram in grams)]
-        yield word, np.asarray(matrix[rows].mean(axis=0, dtype=np.float64), dtype=np.float32)
+        with np.errstate(invalid="ignore"):  # what is not finite is refused where it is read
+            mean = matrix[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
+        yield word, mean
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:

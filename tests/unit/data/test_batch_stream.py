@@ -174,7 +174,7 @@ def test_a_dead_worker_is_an_error_and_not_a_hang() -> None:
 LENGTHS = st.lists(st.tuples(st.integers(1, 41), st.integers(1, 41)), min_size=1, max_size=151)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS, st.integers(89, 401), st.integers(7, 41))
 def test_packing_loses_and_repeats_nothing(pairs: list[tuple[int, int]], batch_tokens: int, max_length: int) -> None:
     lengths = np.minimum(np.array(pairs), max_length)
@@ -190,7 +190,7 @@ def test_packing_loses_and_repeats_nothing(pairs: list[tuple[int, int]], batch_t
         assert max(all_source.max(), all_target.max()) <= max_length
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(LENGTHS, st.integers(89, 401))
 def test_grouping_by_length_loses_and_repeats_nothing(pairs: list[tuple[int, int]], batch_tokens: int) -> None:
     source, target = np.array(pairs).T

@@ -47,7 +47,7 @@ def test_only_a_newline_ends_a_line(files: tuple[Path, Path]) -> None:
     assert int(counted.stdout.split()[0]) == len(corpus)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "\n\0\t"))))
 def test_whatever_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     path = tmp_path_factory.mktemp("lines") / "text"

@@ -122,7 +122,7 @@ def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: byte
         ),
     )
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_file_does_worse_than_being_refused(tmp_path: Path, content: bytes):
     try:
         found = read(tmp_path, content)

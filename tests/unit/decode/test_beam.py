@@ -15,7 +15,7 @@ from regard.decode.single_path import NUM_SHOWN
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 SEEDS = st.integers(0, 1 << 30)
-LAWS = settings(max_examples=15, deadline=None)
+LAWS = settings(max_examples=15)
 
 
 def brute_force(toys, logits, source, config, vocab):
@@ -143,7 +143,7 @@ def test_banned_never_appears_and_prefix_is_kept(toys, device, seed):
 words = st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=SEEDS,
     required=st.lists(words, min_size=1, max_size=3),

@@ -68,7 +68,7 @@ def test_draw_inverts_the_cumulative_distribution(make):
     assert np.asarray(draw(logits, uniforms)).tolist() == [0, 0, 2, 2, 3, 3, 3]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     values=st.lists(st.floats(-30, 30) | st.just(-math.inf), min_size=2, max_size=13),
     top_k=st.integers(0, 14),

@@ -11,7 +11,7 @@ from regard.decode import ContextAwareModel, score
 from regard.decode.arrays import arrays_of
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 1 << 30),
     vocab=st.sampled_from([3, 127, 128, 1291, 2048]),

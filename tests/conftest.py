@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,13 @@ from hypothesis import HealthCheck, settings
 from torch import Tensor
 
 from regard.config import RECURRENT, ModelConfig
-from regard.engine import native
+from regard.engine import compiler
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace
 
+# Whether the kernel in C is compiled here or not.
+os.environ["REGARD_NATIVE"] = "0"
 VOCABULARY = 23
 _TODAY = dict(
     architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
@@ -155,17 +158,19 @@ def tiny_config() -> Callable[..., ModelConfig]:
 
 
 @pytest.fixture(scope="session")
-def compiled_kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("kernel") / "kernel.so"
-    native.compile_to(path)
-    return path
+def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kernels")
+    if compiler.kinds():
+        compiler.compile_kernel(folder)
+    return folder
 
 
 @pytest.fixture
-def kernel(compiled_kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models that the kernel in C covers run on it."""
-    monkeypatch.setattr(native, "library_path", lambda: compiled_kernel)
-    monkeypatch.delenv("REGARD_NATIVE", raising=False)
+def kernel(compiled_kernels: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Models that the kernel in C covers run on this kind of it."""
+    library_path = compiler.library_path
+    monkeypatch.setattr(compiler, "library_path", lambda kind: compiled_kernels / library_path(kind).name)
+    return lambda kind: monkeypatch.setenv("REGARD_NATIVE", kind)
 
 
 @pytest.fixture

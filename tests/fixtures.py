@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.engine import native
+from regard.engine import compiler
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder.checkpoint import save
@@ -27,8 +27,8 @@ TEXT = [
     "Hello, how are you? I am fine.",
 ]
 
-KERNEL = ["kernel"] if native.processor_flags().issuperset(native.PROCESSOR) else []
-"""a parameter of tests that run on the kernel in C as well, where the processor can"""
+KERNELS = compiler.kinds()
+"""parameters of tests that run on the kernel in C as well, in each of its kinds that the processor can run"""
 
 
 def randomize(model: Any) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fixtures import KERNEL, save_model
+from fixtures import KERNELS, save_model
 
-from regard.engine import native
+from regard.engine import open_engine
+from regard.engine.native import Kernel
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model
 from regard.model.transformer import Transformer
@@ -26,7 +27,7 @@ def both(folder: Path, precision: Any = "fp32") -> tuple[TorchEngine, OnnxEngine
     return TorchEngine(model), OnnxEngine(folder, 1, precision)
 
 
-def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...]]:
+def steps(engines: tuple[TorchEngine, Any]) -> list[tuple[np.ndarray, ...]]:
     """For each step the log-probabilities of both engines, and what both attended to where there is a source."""
     ours, theirs = engines
     sources: Sequence[Sequence[int]] = SOURCES if ours.config.has_encoder else [[]] * len(SOURCES)
@@ -74,12 +75,13 @@ def test_int8_is_near_torch(tmp_path, random_model, graph_variant):
     "changes", [{}, dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)]
 )
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.usefixtures(*KERNEL)
-def test_the_kernel_is_near_torch(tmp_path, random_model, changes, threads):
+@pytest.mark.parametrize("kind", KERNELS or ["0"])
+def test_the_kernel_is_near_torch(tmp_path, random_model, kernel, kind, threads, changes):
     """On a processor without the kernel the graphs stand in."""
     folder = save_model(random_model(**KERNEL_SIZES, **changes), tmp_path / "model", "int8")
-    engine = OnnxEngine(folder, threads, "int8")
-    assert isinstance(engine._decoder, native.Kernel) == bool(KERNEL)
+    kernel(kind)
+    engine = open_engine(folder, threads=threads)
+    assert isinstance(engine, Kernel) == bool(KERNELS)
     for logits, others, seen, others_seen in steps((TorchEngine(load_model(folder)[0]), engine)):
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
         assert np.abs(seen - others_seen).max() <= 0.02
@@ -99,18 +101,18 @@ def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callabl
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
 
 
-@pytest.mark.parametrize("precision", ["fp32", "int8", *KERNEL])
+@pytest.mark.parametrize("precision", ["fp32", "int8", *KERNELS])
 def test_neighbours_do_not_matter(tmp_path, random_model, request, precision):
     """A sentence alone and the same one in a padded batch, to the bit: else a tie might break otherwise."""
     sizes = dict(d_model=24, num_heads=3, d_ff=40, num_encoder_layers=3)
-    if precision in KERNEL:
-        request.getfixturevalue("kernel")
+    if precision in KERNELS:
+        request.getfixturevalue("kernel")(precision)
         precision, sizes = "int8", KERNEL_SIZES
     folder = save_model(random_model(**sizes), tmp_path / "model", "int8")
-    engine = OnnxEngine(folder, 1, precision)  # type: ignore[arg-type]
+    engine = open_engine(folder, threads=1, precision=precision)
     # Too many source tokens for one group, and sentences for two threads.
     sources = [*SOURCES, *([*range(4, 23), 3] * repeats for repeats in (1, 4, 6))]
-    together = OnnxEngine(folder, 2, precision).start(sources)  # type: ignore[arg-type]
+    together = open_engine(folder, threads=2, precision=precision).start(sources)
     alone = [engine.start([source]) for source in sources]
     tokens = np.full(len(sources), 2)
     for _ in range(5):

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fixtures import KERNEL, save_model
+from fixtures import KERNELS, save_model
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
-from regard.engine.onnxruntime import OnnxEngine
+from regard.engine import open_engine
 from regard.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
@@ -18,19 +18,19 @@ VOCABULARY = 640
 """ten blocks, as the graph cuts it to find the largest"""
 
 
-@pytest.fixture(params=["fp32", "int8", *KERNEL])
-def engine(tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest) -> OnnxEngine:
+@pytest.fixture(params=["fp32", "int8", *KERNELS])
+def engine(tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest) -> Any:
     # Vectors of a multiple of 16 bytes: sums over others may differ in their last bit from place to place.
     sizes: dict[str, Any] = dict(d_model=24, num_heads=3, d_ff=40)
-    if request.param in KERNEL:
-        request.getfixturevalue("kernel")
+    if request.param in KERNELS:
+        request.getfixturevalue("kernel")(request.param)
         sizes = dict(d_model=64, num_heads=4, d_ff=192, norm_placement="pre")
     model = random_model(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **sizes)
     return open_saved(model, tmp_path / "model", "fp32" if request.param == "fp32" else "int8")
 
 
-def open_saved(model: Transformer, folder: Path, weights: Any) -> OnnxEngine:
-    return OnnxEngine(save_model(model, folder, weights), 1)
+def open_saved(model: Transformer, folder: Path, weights: Any) -> Any:
+    return open_engine(save_model(model, folder, weights), "onnxruntime", threads=1)
 
 
 class Plain:
@@ -38,11 +38,11 @@ class Plain:
 
     normalised, device = True, None
 
-    def __init__(self, engine: OnnxEngine) -> None:
+    def __init__(self, engine: Any) -> None:
         self.config, self.start, self.step = engine.config, engine.start, engine.step
 
 
-def test_the_best_are_the_largest_of_all(engine: OnnxEngine) -> None:
+def test_the_best_are_the_largest_of_all(engine: Any) -> None:
     state = engine.start(SOURCES)
     everything, _ = engine.step(np.array([2, 4, 6]), state)
     assert np.allclose(np.exp(everything).sum(axis=1), 1, atol=1e-5)
@@ -64,7 +64,7 @@ def test_equal_values_come_in_the_order_of_their_tokens(tmp_path, random_model):
     assert tokens[0][128] < 5
 
 
-def test_reading_at_once_is_reading_step_by_step(engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_at_once_is_reading_step_by_step(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.engine.onnxruntime.MAX_PLACES", 5)
     num_rows = 3
     # In int8 a difference in the last bit of a float may tip a byte.
@@ -86,7 +86,7 @@ def test_reading_at_once_is_reading_step_by_step(engine: OnnxEngine, monkeypatch
     assert np.abs(again - expected_again).max() <= tolerance
 
 
-def test_a_state_never_changes(engine: OnnxEngine) -> None:
+def test_a_state_never_changes(engine: Any) -> None:
     """Whatever was made of it, in whatever order, each continuation is what a fresh start gives."""
     _, first = engine.step(np.full(3, 2), engine.start(SOURCES))
     _, second = engine.step(np.array([4, 5, 6]), first)
@@ -103,7 +103,7 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
 
 
 @pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (21, 7)])
-def test_rows_that_repeat_and_change_places(engine: OnnxEngine, num_sentences: int, num_steps: int) -> None:
+def test_rows_that_repeat_and_change_places(engine: Any, num_sentences: int, num_steps: int) -> None:
     """Random selections within each sentence, each row against its own tokens read alone."""
     generator = np.random.default_rng(11)
     sources = [[4 + number, *SOURCES[number % 3]] for number in range(num_sentences)]
@@ -136,7 +136,7 @@ def test_rows_that_repeat_and_change_places(engine: OnnxEngine, num_sentences: i
     ],
     ids=lambda changes: "-".join(map(str, changes.values())),
 )
-def test_what_is_offered_changes_no_search(engine: OnnxEngine, changes: dict[str, Any]) -> None:
+def test_what_is_offered_changes_no_search(engine: Any, changes: dict[str, Any]) -> None:
     config = DecodeConfig(max_length=11, **changes)
     constraints = [Constraints(prefix=prefix) for prefix in ((9, 8, 7), (), (8, 8))]
     found, expected = (

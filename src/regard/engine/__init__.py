@@ -23,6 +23,7 @@ Precision = Literal["auto", "fp32", "int8", "bf16"]
 WRITES_NOTHING = "an encoder-only model writes nothing: use a model with a decoder"
 GRAPHS = ("decoder.onnx", "encoder.onnx")
 """Graphs of a model folder; an encoder-only model has no decoder."""
+MAX_THREADS = 8
 
 
 Engine = StepModel
@@ -92,7 +93,8 @@ def _open(
 ) -> Any:
     if threads is not None and threads < 1:
         raise UsageError(f"threads must be at least 1: got {threads}; leave it out to have it chosen")
-    model = read_manifest(folder).model
+    manifest = read_manifest(folder)
+    model = manifest.model
     on_cpu = device in ("auto", "cpu")
     if kind == "auto":
         has_graphs = any((Path(folder) / name).is_file() for name in GRAPHS)
@@ -111,6 +113,10 @@ def _open(
         from regard.engine.graphs import OnnxEncoder
 
         return OnnxEncoder(folder, threads, precision)
+    from regard.engine.native import open_kernel
+
+    if (kernel := open_kernel(folder, manifest, threads or default_threads(), precision)) is not None:
+        return kernel
     from regard.engine.onnxruntime import OnnxEngine
 
     return OnnxEngine(folder, threads, precision)
@@ -131,3 +137,16 @@ def _open_torch(folder: str | Path, device: str, threads: int | None, precision:
     if threads is not None:
         torch.set_num_threads(threads)
     return TorchEngine(load_model(folder)[0], device, precision)
+
+
+def default_threads() -> int:
+    """REGARD_THREADS, or half of the available cores: the rest are often hyper-threads, or busy."""
+    if chosen := os.environ.get("REGARD_THREADS"):
+        if not chosen.isascii() or not chosen.isdecimal() or int(chosen) < 1:
+            raise UsageError(
+                f"REGARD_THREADS must be a number of threads, 1 or more: got {chosen!r}; change or unset it"
+            )
+        return int(chosen)
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return max(1, min(MAX_THREADS, cores // 2))

@@ -85,13 +85,28 @@ def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
     way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
+class CacheHolder:
+    """A state, counted among those that use its cache."""
+
+    __slots__ = ()
+    cache: Cache | None
+
+    def __post_init__(self) -> None:
+        if self.cache is not None:
+            self.cache.num_holders += 1
+
+    def __del__(self) -> None:
+        if self.cache is not None:
+            self.cache.num_holders -= 1
+
+
 class CacheBlock:
     """Memory of one shape: [layer and key or value, row, head, place, feature]."""
 
     def __init__(self, flat: np.ndarray, shape: tuple[int, ...]) -> None:
         self.flat = flat
         self.array = flat[: math.prod(shape)].reshape(shape)
-        self.calls: dict[Any, Call] = {}
+        self.calls: dict[Any, Any] = {}
         """The calls bound to it, ready for reuse."""
 
 
@@ -123,13 +138,14 @@ class BlockPool:
 
 
 class Cache:
-    """Keys and values of some rows, in the order of the sources they read."""
+    """Keys and values of some rows, each of a sentence."""
 
-    def __init__(self, pool: BlockPool, sources: Any, num_rows: int, capacity: int) -> None:
-        self._pool = pool
+    def __init__(self, pool: BlockPool, sentences: Sequence[int], capacity: int, sources: Any = None) -> None:
+        self._pool, self._sentences = pool, sentences
         self.sources = sources
+        """Whose sentences they are, in the same order; where that matters."""
+        self.num_rows, self.capacity = num_rows, _ = len(sentences), capacity
         self.block = pool.take(num_rows, capacity)
-        self.num_rows, self.capacity = num_rows, capacity
         self.filled = 0
         """Number of places written in each row."""
         self.num_holders = 0
@@ -141,12 +157,14 @@ class Cache:
     def __del__(self) -> None:
         self._pool.give_back(self.block)
 
-    def moved(self, sources: Any, rows: Sequence[int], length: int, room: int) -> Cache:
+    def moved(
+        self, sentences: Sequence[int], rows: Sequence[int], length: int, room: int, sources: Any = None
+    ) -> Cache:
         """The first `length` places of these rows in another cache, with room for more."""
         capacity = self.capacity
         while capacity < length + room:
             capacity *= 2
-        other = Cache(self._pool, sources, len(rows), capacity)
+        other = Cache(self._pool, sentences, capacity, sources)
         other.filled = length
         of, to = self.block.array, other.block.array
         for new, old in enumerate(rows):
@@ -155,22 +173,21 @@ class Cache:
         np.fill_diagonal(other._alike, _ALWAYS)
         return other
 
-    def spread(self, rows: list[int], length: int, width: int) -> list[int]:
-        """A row of its own for each of `rows`: a repeated row is copied over an unused one of the same sentence.
+    def spread(self, rows: list[int], length: int) -> list[int]:
+        """A row of its own for each of `rows`: a repeated row is copied over an unused one, of the same sentence if there is one.
 
-        Each sentence has `width` rows side by side. Hypotheses of one sentence mostly differ in their last words only, and only the places
-        where two rows differ are copied.
+        Hypotheses of one sentence mostly differ in their last words only, and only the places where two rows differ are copied.
         """
         unused: dict[int, list[int]] = {}
         for row in sorted(set(range(self.num_rows)).difference(rows), reverse=True):
-            unused.setdefault(row // width, []).append(row)
+            unused.setdefault(self._sentences[row], []).append(row)
         taken: set[int] = set()
         places = []
         array, alike = self.block.array, self._alike
         for row in rows:
             place = row
             if row in taken:
-                place = unused[row // width].pop()
+                place = (unused.get(self._sentences[row]) or next(filter(None, unused.values()))).pop()
                 begin = alike[place, row]
                 array[:, place, :, begin:length] = array[:, row, :, begin:length]
                 alike[place] = alike[:, place] = alike[row]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Sequence
 from hashlib import sha256
@@ -13,13 +12,12 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.engine import WRITES_NOTHING, Precision, pad
-from regard.engine.native import Kernel, open_kernel, processor_flags
+from regard.engine import WRITES_NOTHING, Precision, default_threads, pad
+from regard.engine.compiler import processor_flags
 from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
 
-MAX_THREADS = 8
 MEMORY = "memory"
 """The output of encoder.onnx that holds the vector of each token."""
 
@@ -41,10 +39,6 @@ class Graphs:
         self.quantized = manifest.weights == "int8" and not self._suffix
         """Whether matrix products are of bytes."""
         self._threads = default_threads() if threads is None else threads
-
-    def kernel(self) -> Kernel | None:
-        """What runs encoder and decoder in place of their graphs, where it is there and may."""
-        return open_kernel(self._folder, self.config, self._threads) if self.quantized else None
 
     def open(self, name: Literal["encoder", "decoder"], takes: set[str]) -> Any:
         """A session over this graph, which must have these inputs."""
@@ -125,19 +119,6 @@ def _session_options(threads: int, *, quantized: bool) -> Any:
         options.add_session_config_entry("session.x64quantprecision", "1")
     options.log_severity_level = 3
     return options
-
-
-def default_threads() -> int:
-    """REGARD_THREADS, or half of the available cores: the rest are often hyper-threads, or busy."""
-    if chosen := os.environ.get("REGARD_THREADS"):
-        if not chosen.isascii() or not chosen.isdecimal() or int(chosen) < 1:
-            raise UsageError(
-                f"REGARD_THREADS must be a number of threads, 1 or more: got {chosen!r}; change or unset it"
-            )
-        return int(chosen)
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(MAX_THREADS, cores // 2))
 
 
 def _sums_bytes_exactly() -> bool:

@@ -1,10 +1,9 @@
-/* The encoder and one decoder step of an int8 translation model, for processors with AVX-512 VNNI.
+/* The encoder and one decoder step of an int8 translation model, for x86-64 with AVX2 and more.
 
    The formulas are those of `exchange/onnx.py`. Each row of activations has its own scale and its own sums, in an order
    that depends on nothing but its own length, so a sentence's numbers are the same alone and in any batch. Rows are
    tokens throughout. See docs/decisions/009-native-kernel.md. */
 
-#include <float.h>
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <math.h>
@@ -16,12 +15,42 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PANEL = 64, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
-/* PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
+/* What the compiler is told the processor has decides; V(add_ps) and the like are of its widest vectors. */
+#ifdef __AVX512VNNI__
+#define V(name) _mm512_##name
+#define VECTOR_OF(name) _mm512_##name##_si512
+#define AS_FLOATS _mm512_castsi512_ps
+#define AS_INTS _mm512_castps_si512
+typedef __m512 Floats;
+typedef __m512i Ints;
+enum { LANES = 16, DEPTH = 4, VECTORS = 4 };
+#else
+#define V(name) _mm256_##name
+#define VECTOR_OF(name) _mm256_##name##_si256
+#define AS_FLOATS _mm256_castsi256_ps
+#define AS_INTS _mm256_castps_si256
+typedef __m256 Floats;
+typedef __m256i Ints;
+#ifdef __AVXVNNI__
+enum { LANES = 8, DEPTH = 4, VECTORS = 2 };
+#else
+enum { LANES = 8, DEPTH = 2, VECTORS = 2 };
+#endif
+#endif
+
+/* A row's numbers, quantized. AVX2 adds exact products of 16 bits in pairs: of bytes, it would saturate their sums. */
+#if defined __AVX512VNNI__ || defined __AVXVNNI__
+typedef uint8_t Level;
+#else
+typedef int16_t Level;
+#endif
+
+enum { PANEL = LANES * VECTORS, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
+/* DEPTH: inputs multiplied at once; PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
    AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
 
 typedef struct {
-    int8_t *weight; /* [outputs / PANEL, inputs / 4, PANEL, 4] */
+    int8_t *weight; /* [outputs / PANEL, inputs / DEPTH, PANEL, DEPTH] */
     int32_t *offset; /* 128 times the sum of each output's weights: activations are stored plus 128 */
     float *scale, *bias;
     int64_t inputs, outputs; /* outputs filled up to panels */
@@ -44,20 +73,20 @@ typedef struct {
     Linear scores;
 } Model;
 
-/* `native.py` writes these structures as rows of 8-byte numbers, in this order.
-   Shapes as in the graphs, but keys are neither transposed nor scaled: [sentences, heads, keys, features]. */
+/* `native.py` writes these structures as rows of 8-byte numbers, in this order. Keys and values of the sources are
+   [layer and key or value, sentence, head, key, feature], of the cache [layer and key or value, row, head, place, feature];
+   a row of a step says which of both it reads. */
 typedef struct {
-    int64_t encodes, rows, length, sentences, num_keys, capacity, count;
-    const int64_t *tokens, *lengths, *positions; /* positions of a step's tokens, lengths of an encoder's sources */
-    float *source_bias, **cross, **cache; /* of each layer the keys, then the values */
-    float *best_values, *log_probabilities, *attention;
+    int64_t encodes, rows, length, sentences, num_keys, num_cached, capacity, position, count;
+    const int64_t *tokens, *lengths, *cache_rows, *source_rows; /* lengths of the sources */
+    float *cross, *cache, *best_values, *log_probabilities, *attention;
     int64_t *best_tokens;
 } Call;
 
 typedef struct {
     float *sum, *wide, *context, *logits; /* of all threads of a team */
     float *x, *scale, *weights; /* of one thread */
-    uint8_t *bytes;
+    Level *levels;
 } Buffers;
 
 struct Pool;
@@ -72,7 +101,7 @@ typedef struct {
 
 typedef struct Pool {
     Model model;
-    int threads, closing, by_sentence;
+    int threads, closing, by_part;
     int64_t job;
     Call *call;
     float *positions; /* [num_positions, d_model] */
@@ -80,7 +109,7 @@ typedef struct Pool {
     pthread_mutex_t lock, one_call;
     pthread_cond_t wake;
     atomic_int arrived, turn, asleep;
-    atomic_int taken, done; /* of the parts into which the sentences of a call are divided */
+    atomic_int taken, done; /* of the parts into which the rows of a call are divided */
     Worker workers[MAX_THREADS];
 } Pool;
 
@@ -115,51 +144,75 @@ static void meet(Team team) {
 
 static int64_t share(int64_t whole, int part, int parts) { return whole * part / parts; }
 
-/* e^x, within two units of the last place; 0 far below. */
-static inline __m512 exponential(__m512 x) {
+/* e^x of x up to 0, within two units of the last place; next to nothing below -87. */
+static inline Floats exponential(Floats x) {
     const float terms[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f,
                            5.0000001201e-1f};
-    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), 8);
-    __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
-    __m512 y = _mm512_set1_ps(terms[0]);
-    for (int i = 1; i < 6; i++) y = _mm512_fmadd_ps(y, r, _mm512_set1_ps(terms[i]));
-    y = _mm512_add_ps(_mm512_fmadd_ps(_mm512_mul_ps(r, r), y, r), _mm512_set1_ps(1));
-    __mmask16 seen = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87), _CMP_GT_OQ);
-    return _mm512_maskz_scalef_ps(seen, y, n);
+    x = V(max_ps)(x, V(set1_ps)(-87));
+    Ints whole = V(cvtps_epi32)(V(mul_ps)(x, V(set1_ps)(1.44269504f)));
+    Floats n = V(cvtepi32_ps)(whole);
+    Floats r = V(fnmadd_ps)(n, V(set1_ps)(0.693359375f), x);
+    r = V(fnmadd_ps)(n, V(set1_ps)(-2.12194440e-4f), r);
+    Floats y = V(set1_ps)(terms[0]);
+    for (int i = 1; i < 6; i++) y = V(fmadd_ps)(y, r, V(set1_ps)(terms[i]));
+    y = V(add_ps)(V(fmadd_ps)(V(mul_ps)(r, r), y, r), V(set1_ps)(1));
+    return AS_FLOATS(V(add_epi32)(AS_INTS(y), V(slli_epi32)(whole, 23)));
 }
+
+static inline __m128 halves_of(__m256 x, __m128 (*join)(__m128, __m128)) {
+    return join(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+}
+
+/* The sum, or the maximum, of a vector's numbers. */
+static inline __attribute__((always_inline)) float over(Floats x, __m128 (*join)(__m128, __m128)) {
+#ifdef __AVX512VNNI__
+    __m128 low = halves_of(_mm512_castps512_ps256(x), join), high = halves_of(_mm512_extractf32x8_ps(x, 1), join);
+    __m128 four = join(low, high);
+#else
+    __m128 four = halves_of(x, join);
+#endif
+    four = join(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(join(four, _mm_shuffle_ps(four, four, 1)));
+}
+
+static inline __m128 sum_of(__m128 a, __m128 b) { return _mm_add_ps(a, b); }
+static inline __m128 larger_of(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
 
 /* Numbers are filled up with this to whole vectors. */
 static float largest(const float *x, int64_t n) {
-    __m512 most = _mm512_set1_ps(-INFINITY);
-    for (int64_t i = 0; i < n; i += 16) most = _mm512_max_ps(most, _mm512_loadu_ps(x + i));
-    return _mm512_reduce_max_ps(most);
+    Floats most = V(set1_ps)(-INFINITY);
+    for (int64_t i = 0; i < n; i += LANES) most = V(max_ps)(most, V(loadu_ps)(x + i));
+    return over(most, larger_of);
 }
 
 /* The sum of e^(x - most), whose terms are kept where there is a place for them. */
 static float exponentials(const float *x, float *to, int64_t n, float most) {
-    __m512 sum = _mm512_setzero_ps();
-    for (int64_t i = 0; i < n; i += 16) {
-        __m512 y = exponential(_mm512_sub_ps(_mm512_loadu_ps(x + i), _mm512_set1_ps(most)));
-        sum = _mm512_add_ps(sum, y);
-        if (to) _mm512_storeu_ps(to + i, y);
+    Floats sum = V(setzero_ps)();
+    for (int64_t i = 0; i < n; i += LANES) {
+        Floats y = exponential(V(sub_ps)(V(loadu_ps)(x + i), V(set1_ps)(most)));
+        sum = V(add_ps)(sum, y);
+        if (to) V(storeu_ps)(to + i, y);
     }
-    return _mm512_reduce_add_ps(sum);
+    return over(sum, sum_of);
 }
 
 /* The dot products of a query with four keys. */
 static inline __m128 dots(const float *q, const float *k[4], int64_t width) {
-    __m512 sum[4], pair[2];
-    for (int j = 0; j < 4; j++) sum[j] = _mm512_setzero_ps();
-    for (int64_t i = 0; i < width; i += 16)
-        for (int j = 0; j < 4; j++) sum[j] = _mm512_fmadd_ps(_mm512_loadu_ps(q + i), _mm512_loadu_ps(k[j] + i), sum[j]);
+    Floats sum[4], pair[2];
+    for (int j = 0; j < 4; j++) sum[j] = V(setzero_ps)();
+    for (int64_t i = 0; i < width; i += LANES)
+        for (int j = 0; j < 4; j++) sum[j] = V(fmadd_ps)(V(loadu_ps)(q + i), V(loadu_ps)(k[j] + i), sum[j]);
     for (int j = 0; j < 2; j++) {
-        __m512 a = sum[j], b = sum[j + 2];
-        pair[j] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+        Floats a = sum[j], b = sum[j + 2];
+        pair[j] = V(add_ps)(V(unpacklo_ps)(a, b), V(unpackhi_ps)(a, b));
     }
-    __m512 all = _mm512_add_ps(_mm512_unpacklo_ps(pair[0], pair[1]), _mm512_unpackhi_ps(pair[0], pair[1]));
+    Floats all = V(add_ps)(V(unpacklo_ps)(pair[0], pair[1]), V(unpackhi_ps)(pair[0], pair[1]));
+#ifdef __AVX512VNNI__
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
-    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#else
+    __m256 half = all;
+#endif
+    return halves_of(half, sum_of);
 }
 
 /* Equation 1 for one query; `weights` has room for whole vectors and holds the softmax afterwards. */
@@ -175,84 +228,107 @@ static void attend(const float *query, const float *key, const float *value, int
     for (int64_t i = num_keys; i < filled; i++) weights[i] = -INFINITY;
     float sum = exponentials(weights, weights, filled, largest(weights, filled));
     for (int64_t i = 0; i < filled; i++) weights[i] /= sum;
-    for (int64_t c = 0; c < width; c += 16) {
-        __m512 even = _mm512_setzero_ps(), odd = even;
+    for (int64_t c = 0; c < width; c += LANES) {
+        Floats even = V(setzero_ps)(), odd = even;
         int64_t i = 0;
         for (; i + 1 < num_keys; i += 2) {
-            even = _mm512_fmadd_ps(_mm512_set1_ps(weights[i]), _mm512_loadu_ps(value + i * stride + c), even);
-            odd = _mm512_fmadd_ps(_mm512_set1_ps(weights[i + 1]), _mm512_loadu_ps(value + (i + 1) * stride + c), odd);
+            even = V(fmadd_ps)(V(set1_ps)(weights[i]), V(loadu_ps)(value + i * stride + c), even);
+            odd = V(fmadd_ps)(V(set1_ps)(weights[i + 1]), V(loadu_ps)(value + (i + 1) * stride + c), odd);
         }
-        if (i < num_keys) even = _mm512_fmadd_ps(_mm512_set1_ps(weights[i]), _mm512_loadu_ps(value + i * stride + c), even);
-        _mm512_storeu_ps(context + c, _mm512_add_ps(even, odd));
+        if (i < num_keys) even = V(fmadd_ps)(V(set1_ps)(weights[i]), V(loadu_ps)(value + i * stride + c), even);
+        V(storeu_ps)(context + c, V(add_ps)(even, odd));
     }
 }
 
 static void normalise(const float *x, Norm norm, int64_t width, float epsilon, float *to) {
-    __m512 sum = _mm512_setzero_ps(), squares = sum;
-    for (int64_t i = 0; i < width; i += 16) sum = _mm512_add_ps(sum, _mm512_loadu_ps(x + i));
-    __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / width);
-    for (int64_t i = 0; i < width; i += 16) {
-        __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(x + i), mean);
-        squares = _mm512_fmadd_ps(centred, centred, squares);
+    Floats sum = V(setzero_ps)(), squares = sum;
+    for (int64_t i = 0; i < width; i += LANES) sum = V(add_ps)(sum, V(loadu_ps)(x + i));
+    Floats mean = V(set1_ps)(over(sum, sum_of) / width);
+    for (int64_t i = 0; i < width; i += LANES) {
+        Floats centred = V(sub_ps)(V(loadu_ps)(x + i), mean);
+        squares = V(fmadd_ps)(centred, centred, squares);
     }
-    __m512 factor = _mm512_set1_ps(1 / sqrtf(_mm512_reduce_add_ps(squares) / width + epsilon));
-    for (int64_t i = 0; i < width; i += 16) {
-        __m512 y = _mm512_mul_ps(_mm512_sub_ps(_mm512_loadu_ps(x + i), mean), factor);
-        y = _mm512_fmadd_ps(y, _mm512_loadu_ps(norm.weight + i), _mm512_loadu_ps(norm.bias + i));
-        _mm512_storeu_ps(to + i, y);
+    Floats factor = V(set1_ps)(1 / sqrtf(over(squares, sum_of) / width + epsilon));
+    for (int64_t i = 0; i < width; i += LANES) {
+        Floats y = V(mul_ps)(V(sub_ps)(V(loadu_ps)(x + i), mean), factor);
+        y = V(fmadd_ps)(y, V(loadu_ps)(norm.weight + i), V(loadu_ps)(norm.bias + i));
+        V(storeu_ps)(to + i, y);
     }
 }
 
-/* Each row scaled by its largest value to bytes around 128. A row of zeros has the scale 0. */
-static void quantize(const float *x, int64_t rows, int64_t width, uint8_t *bytes, float *scale) {
-    for (int64_t r = 0; r < rows; r++, x += width, bytes += width) {
-        __m512 most = _mm512_setzero_ps();
-        for (int64_t i = 0; i < width; i += 16) most = _mm512_max_ps(most, _mm512_abs_ps(_mm512_loadu_ps(x + i)));
-        float found = _mm512_reduce_max_ps(most);
+/* Each row scaled by its largest value to levels around 128. A row of zeros has the scale 0. */
+static void quantize(const float *x, int64_t rows, int64_t width, Level *levels, float *scale) {
+    for (int64_t r = 0; r < rows; r++, x += width, levels += width) {
+        Floats most = V(setzero_ps)();
+        for (int64_t i = 0; i < width; i += LANES) most = V(max_ps)(most, V(andnot_ps)(V(set1_ps)(-0.0f), V(loadu_ps)(x + i)));
+        float found = over(most, larger_of);
         scale[r] = found / 127;
-        __m512 factor = _mm512_set1_ps(found > 1e-30f ? 127 / found : 0);
-        for (int64_t i = 0; i < width; i += 16) {
-            __m512i whole = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + i), factor));
-            whole = _mm512_add_epi32(whole, _mm512_set1_epi32(128));
-            _mm_storeu_si128((__m128i *)(bytes + i), _mm512_cvtepi32_epi8(whole));
+        Floats factor = V(set1_ps)(found > 1e-30f ? 127 / found : 0);
+        for (int64_t i = 0; i < width; i += LANES) {
+            Ints whole = V(cvtps_epi32)(V(mul_ps)(V(loadu_ps)(x + i), factor));
+            whole = V(add_epi32)(whole, V(set1_epi32)(128));
+#ifdef __AVX512VNNI__
+            _mm_storeu_si128((__m128i *)(levels + i), _mm512_cvtepi32_epi8(whole));
+#else
+            __m128i eight = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+            if (sizeof *levels == 1) _mm_storel_epi64((__m128i *)(levels + i), _mm_packus_epi16(eight, eight));
+            else _mm_storeu_si128((__m128i *)(levels + i), eight);
+#endif
         }
     }
 }
 
 typedef struct { float *values; const float *residual; int64_t stride; int relu; } Target;
 
+/* The weights of a vector of outputs for some inputs; and the products of these inputs with them, added up. */
+static inline Ints weights_at(const int8_t *weight) {
+#if defined __AVX512VNNI__ || defined __AVXVNNI__
+    return VECTOR_OF(load)((const Ints *)weight);
+#else
+    return _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)weight));
+#endif
+}
+
+static inline Ints add_products(Ints sum, Ints levels, Ints weights) {
+#ifdef __AVX512VNNI__
+    return _mm512_dpbusd_epi32(sum, levels, weights);
+#elif defined __AVXVNNI__
+    return _mm256_dpbusd_avx_epi32(sum, levels, weights);
+#else
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(levels, weights));
+#endif
+}
+
 /* The products of a few rows with one panel. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel,
-                                                           const uint8_t *bytes, const float *row_scale, Target to) {
-    __m512i sums[BLOCK][4];
+                                                           const Level *levels, const float *row_scale, Target to) {
+    Ints sums[BLOCK][VECTORS];
     int64_t inputs = linear->inputs, first = panel * PANEL;
     const int8_t *weight = linear->weight + first * inputs;
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
-        for (int j = 0; j < 4; j++) sums[r][j] = _mm512_setzero_si512();
-    for (int64_t k = 0; k < inputs; k += 4, weight += 4 * PANEL) {
-        __m512i w[4];
-        for (int j = 0; j < 4; j++) {
-            w[j] = _mm512_load_si512(weight + 64 * j);
-            _mm_prefetch(weight + AHEAD + 64 * j, _MM_HINT_T0);
-        }
+        for (int j = 0; j < VECTORS; j++) sums[r][j] = VECTOR_OF(setzero)();
+    for (int64_t k = 0; k < inputs; k += DEPTH, weight += DEPTH * PANEL) {
+        Ints w[VECTORS];
+        for (int i = 0; i < DEPTH * PANEL; i += 64) _mm_prefetch(weight + AHEAD + i, _MM_HINT_T0);
+        for (int j = 0; j < VECTORS; j++) w[j] = weights_at(weight + DEPTH * LANES * j);
 #pragma GCC unroll 6
         for (int r = 0; r < rows; r++) {
-            int32_t four;
-            memcpy(&four, bytes + r * inputs + k, 4);
-            for (int j = 0; j < 4; j++) sums[r][j] = _mm512_dpbusd_epi32(sums[r][j], _mm512_set1_epi32(four), w[j]);
+            int32_t some;
+            memcpy(&some, levels + r * inputs + k, sizeof some);
+            for (int j = 0; j < VECTORS; j++) sums[r][j] = add_products(sums[r][j], V(set1_epi32)(some), w[j]);
         }
     }
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++)
-        for (int j = 0; j < 4; j++) {
-            int64_t column = first + 16 * j;
-            __m512i sum = _mm512_sub_epi32(sums[r][j], _mm512_load_si512(linear->offset + column));
-            __m512 y = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), _mm512_set1_ps(row_scale[r]));
-            y = _mm512_fmadd_ps(y, _mm512_load_ps(linear->scale + column), _mm512_load_ps(linear->bias + column));
-            if (to.relu) y = _mm512_max_ps(y, _mm512_setzero_ps());
-            if (to.residual) y = _mm512_add_ps(y, _mm512_loadu_ps(to.residual + r * to.stride + column));
-            _mm512_storeu_ps(to.values + r * to.stride + column, y);
+        for (int j = 0; j < VECTORS; j++) {
+            int64_t column = first + LANES * j;
+            Ints sum = V(sub_epi32)(sums[r][j], VECTOR_OF(load)((const Ints *)(linear->offset + column)));
+            Floats y = V(mul_ps)(V(cvtepi32_ps)(sum), V(set1_ps)(row_scale[r]));
+            y = V(fmadd_ps)(y, V(load_ps)(linear->scale + column), V(load_ps)(linear->bias + column));
+            if (to.relu) y = V(max_ps)(y, V(setzero_ps)());
+            if (to.residual) y = V(add_ps)(y, V(loadu_ps)(to.residual + r * to.stride + column));
+            V(storeu_ps)(to.values + r * to.stride + column, y);
         }
 }
 
@@ -263,21 +339,21 @@ static void apply(Team team, const Linear *linear, const Buffers *own, int64_t r
     for (int64_t panel = share(panels, team.id, team.size); panel < last; panel++)
         for (int64_t block = 0; block < blocks; block++) {
             int64_t row = rows * block / blocks, end = rows * (block + 1) / blocks;
-            const uint8_t *bytes = own->bytes + row * linear->inputs;
+            const Level *levels = own->levels + row * linear->inputs;
             const float *scale = own->scale + row;
             Target at = {to.values + row * to.stride, to.residual ? to.residual + row * to.stride : 0, to.stride, to.relu};
             switch (end - row) {
-                case 1: multiply(1, linear, panel, bytes, scale, at); break;
-                case 2: multiply(2, linear, panel, bytes, scale, at); break;
-                case 3: multiply(3, linear, panel, bytes, scale, at); break;
-                case 4: multiply(4, linear, panel, bytes, scale, at); break;
-                case 5: multiply(5, linear, panel, bytes, scale, at); break;
-                default: multiply(6, linear, panel, bytes, scale, at);
+                case 1: multiply(1, linear, panel, levels, scale, at); break;
+                case 2: multiply(2, linear, panel, levels, scale, at); break;
+                case 3: multiply(3, linear, panel, levels, scale, at); break;
+                case 4: multiply(4, linear, panel, levels, scale, at); break;
+                case 5: multiply(5, linear, panel, levels, scale, at); break;
+                default: multiply(6, linear, panel, levels, scale, at);
             }
         }
 }
 
-/* The input of a sub-layer, as floats and as bytes; every thread of a team makes its own. */
+/* The input of a sub-layer, as floats and as levels; every thread of a team makes its own. */
 static void enter(const Model *model, const Buffers *all, const Buffers *own, int64_t rows, const Norm *norm) {
     int64_t width = model->d_model;
     for (int64_t r = 0; r < rows; r++) {
@@ -285,14 +361,14 @@ static void enter(const Model *model, const Buffers *all, const Buffers *own, in
         if (norm) normalise(x, *norm, width, model->epsilon, own->x + r * width);
         else memcpy(own->x + r * width, x, width * sizeof *x);
     }
-    quantize(own->x, rows, width, own->bytes, own->scale);
+    quantize(own->x, rows, width, own->levels, own->scale);
 }
 
 /* The output of a sub-layer with its residual. */
 static void leave(Team team, const Linear *linear, const Buffers *all, const Buffers *own, int64_t rows,
                   const float *inner) {
     const Model *model = &team.pool->model;
-    quantize(inner, rows, linear->inputs, own->bytes, own->scale);
+    quantize(inner, rows, linear->inputs, own->levels, own->scale);
     apply(team, linear, own, rows, (Target){all->sum, model->pre_norm ? all->sum : own->x, model->d_model, 0});
     meet(team);
 }
@@ -352,15 +428,13 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
         for (int64_t s = first; s < last; s++)
             for (int64_t k = team.id; k < call->lengths[s]; k += team.size)
                 for (int64_t part = 0; part < 2 * heads; part++) {
-                    float *to = call->cross[2 * i + part / heads] + (s * heads + part % heads) * call->num_keys * features;
+                    int64_t place = (((2 * i + part / heads) * call->sentences + s) * heads + part % heads) * call->num_keys + k;
+                    float *to = call->cross + place * features;
                     const float *from = all->wide + (starts[s - first] + k) * 2 * width + part * features;
-                    memcpy(to + k * features, from, features * sizeof *to);
+                    memcpy(to, from, features * sizeof *to);
                 }
         meet(team);
     }
-    for (int64_t s = first; s < last; s++)
-        for (int64_t k = 0; k < call->num_keys; k++)
-            call->source_bias[s * call->num_keys + k] = k < call->lengths[s] ? 0 : -FLT_MAX;
 }
 
 /* Log-probabilities of one row, all or the best of them; `maxima` has room for one number a block of 64. */
@@ -385,12 +459,12 @@ static void conclude(const Model *model, const Call *call, float *x, int64_t row
     }
 }
 
-/* The newest tokens of the cache's rows of some sentences, to their log-probabilities. */
+/* The newest tokens of some rows, to their log-probabilities. */
 static void decode(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
     const Model *model = &team.pool->model;
     int64_t width = model->d_model, heads = model->num_heads, features = width / heads, length = call->length;
-    int64_t by_sentence = call->rows / call->sentences * length, start = first * by_sentence;
-    int64_t rows = (last - first) * by_sentence, position = call->positions[0];
+    int64_t start = first * length, rows = (last - first) * length, position = call->position;
+    int64_t cached = call->num_cached * heads * call->capacity * features, read = call->num_keys * features;
     for (int64_t r = team.id; r < rows; r += team.size)
         embed(team.pool, call->tokens[start + r], position + r % length, 0, all->sum + r * width);
     meet(team);
@@ -402,8 +476,8 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
         meet(team);
         int64_t units = rows / length * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
-            int64_t place = (start / length * heads + unit) * call->capacity * features;
-            float *keys = call->cache[2 * i] + place, *values = call->cache[2 * i + 1] + place;
+            int64_t place = (call->cache_rows[first + unit / heads] * heads + unit % heads) * call->capacity * features;
+            float *keys = call->cache + 2 * i * cached + place, *values = keys + cached;
             for (int64_t t = 0; t < length; t++) {
                 int64_t row = unit / heads * length + t, at = unit % heads * features, now = position + t;
                 const float *from = all->wide + row * 3 * width + at;
@@ -420,14 +494,12 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
         units = rows * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
             int64_t row = unit / heads, head = unit % heads, at = row * width + head * features;
-            int64_t sentence = first + row / by_sentence, num_keys = call->num_keys;
-            int64_t place = (sentence * heads + head) * num_keys * features;
-            while (call->source_bias[sentence * call->num_keys + num_keys - 1] < 0) num_keys--;
-            attend(all->wide + at, call->cross[2 * i] + place, call->cross[2 * i + 1] + place, features, num_keys, features,
+            int64_t source = call->source_rows[first + row / length], num_keys = call->lengths[source];
+            const float *keys = call->cross + ((2 * i * call->sentences + source) * heads + head) * read;
+            attend(all->wide + at, keys, keys + call->sentences * heads * read, features, num_keys, features,
                    own->weights, all->context + at);
             if (!call->attention || i < model->num_decoder - 1) continue;
-            float *to = call->attention;
-            to += ((sentence * heads + head) * by_sentence + row % by_sentence) * call->num_keys;
+            float *to = call->attention + ((start + row) * heads + head) * call->num_keys;
             for (int64_t k = 0; k < call->num_keys; k++) to[k] = k < num_keys ? own->weights[k] : 0;
         }
         meet(team);
@@ -456,20 +528,20 @@ static void run(Team team, const Call *call, const Buffers *all, const Buffers *
     }
 }
 
-/* One thread's work in a call: its share of every product, or parts of the sentences as long as there are any. So one
+/* One thread's work in a call: its share of every product, or parts of the rows as long as there are any. So one
    thread does the work of another that has not woken up yet. */
-static void take_part(Worker *worker, int by_sentence) {
+static void take_part(Worker *worker, int by_part) {
     Pool *pool = worker->pool;
     const Buffers *own = &worker->buffers;
-    if (!by_sentence) {
+    if (!by_part) {
         Team team = {worker->id, pool->threads, pool};
-        run(team, pool->call, &pool->workers[0].buffers, own, 0, pool->call->sentences);
+        run(team, pool->call, &pool->workers[0].buffers, own, 0, pool->call->rows);
         meet(team);
         return;
     }
     for (int part; (part = atomic_fetch_add(&pool->taken, 1)) < pool->threads;) {
-        int64_t first = share(pool->call->sentences, part, pool->threads);
-        run((Team){0, 1, pool}, pool->call, own, own, first, share(pool->call->sentences, part + 1, pool->threads));
+        int64_t first = share(pool->call->rows, part, pool->threads), last = share(pool->call->rows, part + 1, pool->threads);
+        run((Team){0, 1, pool}, pool->call, own, own, first, last);
         advance(pool, &pool->done);
     }
     if (!worker->id)
@@ -483,10 +555,10 @@ static void *work(void *given) {
         pthread_mutex_lock(&pool->lock);
         while (pool->job == seen && !pool->closing) pthread_cond_wait(&pool->wake, &pool->lock);
         seen = pool->job;
-        int closing = pool->closing, by_sentence = pool->by_sentence;
+        int closing = pool->closing, by_part = pool->by_part;
         pthread_mutex_unlock(&pool->lock);
         if (closing) return 0;
-        take_part(worker, by_sentence);
+        take_part(worker, by_part);
     }
 }
 
@@ -507,7 +579,7 @@ static int reserve(Worker *worker, const Model *model, int64_t rows, int64_t key
         buffers->wide = taken(&end, rows * wide * 4);
         buffers->context = taken(&end, rows * width * 4);
         buffers->x = taken(&end, rows * width * 4);
-        buffers->bytes = taken(&end, rows * wide);
+        buffers->levels = taken(&end, rows * wide * sizeof(Level));
         buffers->scale = taken(&end, rows * 4);
         buffers->weights = taken(&end, (keys > blocks ? keys : blocks) * 4);
         buffers->logits = taken(&end, logits ? rows * model->scores.outputs * 4 : 0);
@@ -540,25 +612,25 @@ static int know_positions(Pool *pool, int64_t wanted) {
 int regard_run(Pool *pool, Call *call) {
     pthread_mutex_lock(&pool->one_call);
     int64_t rows = call->rows * call->length, keys = call->num_keys;
-    int by_sentence = pool->threads == 1 || call->sentences >= 2 * pool->threads;
+    int by_part = pool->threads == 1 || (call->rows >= 2 * pool->threads && rows >= 4 * pool->threads);
     if (call->encodes && rows > GROUP) rows = call->length > GROUP ? call->length : GROUP;
-    int64_t reached = call->length + (call->encodes ? 0 : call->positions[0]);
+    int64_t reached = call->length + (call->encodes ? 0 : call->position);
     if (reached > keys) keys = reached;
     int failed = know_positions(pool, reached);
     int64_t vocab = call->encodes ? pool->model.source_vocab : pool->model.vocab;
     for (int64_t i = 0; i < call->rows * call->length; i++) failed |= call->tokens[i] < 0 || call->tokens[i] >= vocab;
     for (int i = 0; i < pool->threads; i++)
-        failed |= reserve(pool->workers + i, &pool->model, rows, keys, !call->encodes && (by_sentence || !i));
+        failed |= reserve(pool->workers + i, &pool->model, rows, keys, !call->encodes && (by_part || !i));
     if (!failed) {
         pthread_mutex_lock(&pool->lock);
         pool->call = call;
-        pool->by_sentence = by_sentence;
+        pool->by_part = by_part;
         atomic_store(&pool->done, 0);
-        atomic_store(&pool->taken, by_sentence ? 0 : pool->threads);
+        atomic_store(&pool->taken, by_part ? 0 : pool->threads);
         pool->job++;
         if (pool->threads > 1) pthread_cond_broadcast(&pool->wake);
         pthread_mutex_unlock(&pool->lock);
-        take_part(pool->workers, by_sentence);
+        take_part(pool->workers, by_part);
     }
     pthread_mutex_unlock(&pool->one_call);
     return failed;
@@ -574,7 +646,7 @@ void regard_pack(Linear *to, const int8_t *from, int64_t outputs, int64_t first,
         for (int64_t k = 0; k < inputs; k++)
             for (int64_t n = 0; n < columns; n++) {
                 int8_t w = by_row ? from[(begin + n) * inputs + k] : from[k * outputs + begin + n];
-                panel[(k / 4 * PANEL + n) * 4 + k % 4] = w;
+                panel[(k / DEPTH * PANEL + n) * DEPTH + k % DEPTH] = w;
                 to->offset[first + begin + n] += 128 * w;
             }
     }

@@ -1,86 +1,55 @@
-"""A kernel in C that stands in for the graphs of an int8 translation model, where it was compiled: `native.c`.
+"""The engine for int8 translation models on x86-64: a kernel in C, `native.c`, where it was compiled.
 
     python -m regard.engine.native
 
-compiles it with the C compiler at hand. Nothing needs it: without it, on another processor, for another architecture
-and with REGARD_NATIVE=0 the graphs run on onnxruntime. See docs/decisions/009-native-kernel.md.
+compiles it with the C compiler at hand, as building a wheel and an editable install do. Nothing needs it: without it, on another
+processor, for another architecture and with REGARD_NATIVE=0 the graphs run on onnxruntime. See docs/decisions/009-native-kernel.md.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
-import platform
-import subprocess
 import sys
-from hashlib import sha256
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import cast
 
 import numpy as np
 from safetensors.numpy import load_file
 
 from regard.config import ModelConfig
+from regard.decode.interface import State
+from regard.engine import Precision, compiler, pad
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder
 from regard.errors import ModelError, UsageError
-from regard.folder.checkpoint import WEIGHTS
+from regard.folder.checkpoint import WEIGHTS, check_weights
+from regard.folder.manifest import Manifest
 from regard.folder.tensors import SCALE, is_table, tied_names
 
-SOURCE = Path(__file__).with_suffix(".c")
-PROCESSOR = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma")
-"""flags of a processor that the kernel is written for"""
+MAX_PLACES = 256
+"""tokens read in one pass"""
 _BASE = 10000.0  # of sinusoidal positions
-_PANEL = 64  # outputs whose weights lie together
+_PANEL = 64  # a multiple of the outputs whose weights lie together
 CALL = (
-    *("encodes", "rows", "length", "sentences", "num_keys", "capacity", "count", "tokens", "lengths", "positions"),
-    *("source_bias", "cross", "cache", "best_values", "log_probabilities", "attention", "best_tokens"),
+    *(
+        "encodes",
+        "rows",
+        "length",
+        "sentences",
+        "num_keys",
+        "num_cached",
+        "capacity",
+        "position",
+        "count",
+        "tokens",
+        "lengths",
+    ),
+    *("cache_rows", "source_rows", "cross", "cache", "best_values", "log_probabilities", "attention", "best_tokens"),
 )
 """the fields of a Call of native.c; every field of its structures takes 8 bytes"""
-SIZES = {
-    "tokens": {"rows": 0, "length": 1},
-    "source_bias": {"sentences": 0, "num_keys": 3},
-    "key.0": {"capacity": 2},
-    "best_values": {"count": 1},
-}
-"""sizes of a Call, and the axes of the arrays they are read from"""
-CROSS = "cross_key", "cross_value"
+_POSITION = CALL.index("position")
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
-
-
-def library_path() -> Path:
-    """Where the compiled kernel lies; the name changes with the source, so that an old one is never opened."""
-    number = sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    return SOURCE.with_name(f"_native-{number}-{platform.machine().lower()}.so")
-
-
-def compile_to(path: Path) -> None:
-    scratch = path.with_suffix(f".{os.getpid()}")
-    options = [
-        "-std=gnu11",
-        "-O3",
-        "-fPIC",
-        "-shared",
-        "-pthread",
-        *(f"-m{flag.replace('_', '')}" for flag in PROCESSOR),
-    ]
-    command = [os.environ.get("CC", "cc"), *options, str(SOURCE), "-o", str(scratch), "-lm"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-        scratch.replace(path)
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[0]
-        raise UsageError(
-            f"compiling {SOURCE.name} needs a C compiler for x86-64, as cc or in CC, and a place to write {path}: "
-            f"got {reason}; translation works without, on onnxruntime"
-        ) from None
-
-
-def processor_flags() -> set[str]:
-    """What an x86 processor can do, as Linux names it; empty where that is not known."""
-    try:
-        return set(Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0].split())
-    except (OSError, IndexError):
-        return set()
 
 
 def covers(config: ModelConfig) -> bool:
@@ -93,16 +62,85 @@ def covers(config: ModelConfig) -> bool:
     )
 
 
-def open_kernel(folder: Path, config: ModelConfig, threads: int) -> Kernel | None:
+def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision: Precision) -> Kernel | None:
     """The kernel over an int8 folder, or None where graphs run it."""
-    path = library_path()
-    if os.environ.get("REGARD_NATIVE") == "0" or not covers(config) or not path.is_file():
+    if (
+        manifest.weights != "int8"
+        or precision == "fp32"
+        or not covers(manifest.model)
+        or not (path := compiler.chosen())
+    ):
         return None
-    return Kernel(path, folder, config, threads) if processor_flags().issuperset(PROCESSOR) else None
+    check_weights(folder, manifest)
+    return Kernel(path, Path(folder), manifest.model, threads)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the decoder reads of the sources."""
+
+    cross: np.ndarray
+    """[layer and key or value, sentence, head, key, feature]"""
+    lengths: np.ndarray
+
+
+@dataclass(slots=True)
+class KernelState(CacheHolder):
+    """The state of a search: which rows of the cache and of the sources a row reads. Selecting moves nothing."""
+
+    position: int
+    cache: Cache | None
+    rows: list[int]
+    sources: Sources
+    sentences: list[int]
+    attention: np.ndarray | None
+    wants_attention: bool
+
+    def select(self, indices: np.ndarray) -> KernelState:
+        wanted: list[int] = np.asarray(indices).tolist()
+        rows, sentences = [self.rows[index] for index in wanted], [self.sentences[index] for index in wanted]
+        attention = None if self.attention is None else self.attention[wanted]
+        return KernelState(self.position, self.cache, rows, self.sources, sentences, attention, self.wants_attention)
+
+
+class Step:
+    """A pass over so many rows of a cache, with its arrays; a run overwrites the outputs."""
+
+    def __init__(
+        self, config: ModelConfig, cache: Cache, state: KernelState, key: tuple[str, int, int, int, bool]
+    ) -> None:
+        wanted, rows, length, count, wants_attention = self.key = key
+        self.sources, places, num_keys = state.sources, rows * length, state.sources.cross.shape[3]
+        shapes: dict[str, tuple[int, ...]] = {"best_values": (places, count), "best_tokens": (places, count)}
+        if wanted == "log_probabilities":
+            shapes = {wanted: (places, config.target_vocab_size)}
+        if wants_attention:
+            shapes["attention"] = places, config.num_heads, num_keys
+        self.outputs = {
+            name: np.empty(shape, np.int64 if name == "best_tokens" else np.float32) for name, shape in shapes.items()
+        }
+        self.tokens, self.cache_rows, self.source_rows = (
+            np.zeros((rows, length), np.int64),
+            *np.zeros((2, rows), np.int64),
+        )
+        sizes = dict(rows=rows, length=length, sentences=len(self.sources.lengths), num_keys=num_keys)
+        arrays = dict(tokens=self.tokens, cache_rows=self.cache_rows, source_rows=self.source_rows)
+        arrays |= dict(lengths=self.sources.lengths, cross=self.sources.cross, cache=cache.block.array, **self.outputs)
+        self.call = make_call(arrays, **sizes, num_cached=cache.num_rows, capacity=cache.capacity, count=count)
+        self.address = self.call.ctypes.data
+
+
+def make_call(arrays: dict[str, np.ndarray], **sizes: int) -> np.ndarray:
+    """A Call of native.c."""
+    assert all(array.flags.c_contiguous for array in arrays.values())
+    fields = sizes | {name: array.ctypes.data for name, array in arrays.items()}
+    return np.array([fields.get(name, 0) for name in CALL], np.int64)
 
 
 class Kernel:
-    """The weights as the kernel reads them, and its threads: both sessions of the engine at once."""
+    """The step interface over the weights as the kernel reads them."""
+
+    normalised, quantized, device = True, True, None
 
     def __init__(self, path: Path, folder: Path, config: ModelConfig, threads: int) -> None:
         self.config = config
@@ -122,36 +160,83 @@ class Kernel:
         del self._tensors, self._room
         if not self._pool:
             raise ModelError(f"{folder} needs more memory than there is; use a smaller model")
+        self._blocks = BlockPool(config.num_decoder_layers, config.num_heads, config.head_dim)
 
     def __del__(self) -> None:
         if getattr(self, "_pool", None):
             self._close(self._pool)
 
-    def get_inputs(self) -> list[Any]:
-        return [SimpleNamespace(name="key.0", shape=(0, 0, 0, self.config.head_dim))]
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> KernelState:
+        tokens, lengths = pad(sources, self.config.pad_id)
+        rows, length = tokens.shape
+        shape = 2 * self.config.num_decoder_layers, rows, self.config.num_heads, length, self.config.head_dim
+        read = Sources(np.empty(shape, np.float32), lengths)
+        arrays = dict(tokens=tokens, lengths=lengths, cross=read.cross)
+        call = make_call(arrays, encodes=1, rows=rows, length=length, sentences=rows, num_keys=length)
+        self._call(call.ctypes.data)
+        each = list(range(rows))
+        return KernelState(0, None, each, read, each, None, attention)
 
-    def get_outputs(self) -> list[Any]:
-        return [SimpleNamespace(name=each) for each in (*_by_layer(self.config, *CROSS), "source_bias")]
+    def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, KernelState]:
+        outputs, newer = self._pass(np.asarray(tokens)[:, None], cast(KernelState, state), "log_probabilities")
+        return outputs["log_probabilities"].copy(), newer
 
-    def run(self, names: list[str], inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """The encoder: what encoder.onnx takes, and what a step reads."""
-        binding, config = Binding(self.config), self.config
-        sentences, length = inputs["tokens"].shape
-        shape = sentences, config.num_heads, length, config.head_dim
-        shapes = dict.fromkeys(_by_layer(config, *CROSS), shape) | {"source_bias": (sentences, 1, 1, length)}
-        outputs = {name: np.empty(shape, np.float32) for name, shape in shapes.items()}
-        for name, array in {**inputs, **outputs}.items():
-            binding.bind_input(name, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
-        binding.call[CALL.index("encodes")] = 1
-        self.run_with_iobinding(binding)
-        return [outputs[name] for name in names]
+    def step_best(
+        self, tokens: Sequence[int], state: State, count: int
+    ) -> tuple[list[list[float]], list[list[int]], KernelState]:
+        """A step that returns only the largest log-probabilities of each row and their tokens, best first."""
+        count = min(count, self.config.target_vocab_size)
+        outputs, newer = self._pass(np.asarray(tokens)[:, None], cast(KernelState, state), "best", count)
+        return outputs["best_values"].tolist(), outputs["best_tokens"].tolist(), newer
 
-    def io_binding(self) -> Binding:
-        return Binding(self.config)
+    def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, KernelState]:
+        """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""
+        state = cast(KernelState, state)
+        values, at_once = np.empty(tokens.shape), max(1, MAX_PLACES // len(tokens))
+        for begin in range(0, tokens.shape[1], at_once):
+            part = slice(begin, begin + at_once)
+            outputs, state = self._pass(tokens[:, part], state, "log_probabilities")
+            found = outputs["log_probabilities"].reshape(*tokens[:, part].shape, -1)
+            values[:, part] = np.take_along_axis(found, following[:, part, None], axis=2)[..., 0]
+        return values, state
 
-    def run_with_iobinding(self, binding: Binding) -> None:
-        """A step, with the inputs and outputs of decoder.onnx bound; or what `run` asks for."""
-        if self._run(self._pool, binding.address):
+    def _pass(
+        self, tokens: np.ndarray, state: KernelState, wanted: str, count: int = 1
+    ) -> tuple[dict[str, np.ndarray], KernelState]:
+        """The outputs, until the next pass; and the newer state."""
+        num_rows, length = tokens.shape
+        cache, rows = self._writable(state, length)
+        key = wanted, num_rows, length, count, state.wants_attention
+        step: Step = cache.block.calls.get("step")  # type: ignore[assignment]
+        if step is None or step.key != key or step.sources is not state.sources:
+            step = cache.block.calls["step"] = Step(self.config, cache, state, key)
+        step.tokens[:], step.cache_rows[:], step.source_rows[:] = tokens, rows, state.sentences
+        step.call[_POSITION] = state.position
+        self._call(step.address)
+        cache.filled = position = state.position + length
+        seen = step.outputs.get("attention")
+        if seen is not None:
+            seen = seen.mean(axis=1).reshape(num_rows, length, -1)[:, -1]
+        return step.outputs, KernelState(
+            position, cache, rows, state.sources, state.sentences, seen, state.wants_attention
+        )
+
+    def _writable(self, state: KernelState, room: int) -> tuple[Cache, list[int]]:
+        """A cache that is filled up to the state's position, and its row of each row."""
+        cache, rows = state.cache, state.rows
+        if cache is None:
+            cache = Cache(self._blocks, state.sentences, max(FIRST_CAPACITY, room))
+            return cache, list(range(len(rows)))
+        if cache.filled == state.position and cache.capacity >= state.position + room:
+            if len(set(rows)) == len(rows):
+                return cache, rows
+            # Only this state holds it: rows that it dropped may be overwritten.
+            if cache.num_holders == 1 and len(rows) <= cache.num_rows:
+                return cache, cache.spread(rows, state.position)
+        return cache.moved(state.sentences, rows, state.position, room), list(range(len(rows)))
+
+    def _call(self, address: int) -> None:
+        if self._run(self._pool, address):
             raise MemoryError("a token outside the vocabulary, or not enough memory for this batch")
 
     def _model(self) -> list[int]:
@@ -222,33 +307,8 @@ def _aligned(count: int, kind: type[np.generic]) -> np.ndarray:
     return memory[begin : begin + count * size].view(kind)
 
 
-class Binding:
-    """Where the arrays of a call lie."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        self.call, self._layers = np.zeros(len(CALL), np.int64), np.zeros((2, 2 * config.num_decoder_layers), np.int64)
-        self.address = self.call.ctypes.data
-        self.call[[CALL.index("cross"), CALL.index("cache")]] = [row.ctypes.data for row in self._layers]
-        names = _by_layer(config, *CROSS), _by_layer(config, "key", "value")
-        self._places = {name: (part, i) for part, row in enumerate(names) for i, name in enumerate(row)}
-
-    def bind_input(self, name: str, device: str, number: int, kind: Any, shape: tuple[int, ...], address: int) -> None:
-        if name in self._places:
-            self._layers[self._places[name]] = address
-        elif name in CALL and name != "count":
-            self.call[CALL.index(name)] = address
-        for field, axis in SIZES.get(name, {}).items():
-            self.call[CALL.index(field)] = shape[axis]
-
-    bind_output = bind_input
-
-
-def _by_layer(config: ModelConfig, key: str, value: str) -> list[str]:
-    return [f"{part}.{i}" for i in range(config.num_decoder_layers) for part in (key, value)]
-
-
 if __name__ == "__main__":
     try:
-        compile_to(library_path())
+        print(*compiler.compile_kernel(), sep="\n")
     except UsageError as mistake:
         sys.exit(str(mistake))

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.decode.interface import State
 from regard.engine import Precision, pad
-from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources
 from regard.engine.graphs import MEMORY, Graphs, is_x86
 
 MAX_PLACES = 256
@@ -25,7 +25,7 @@ MAX_PLACES = 256
 
 
 @dataclass(slots=True)
-class OnnxState:
+class OnnxState(CacheHolder):
     """The state of a search, never changed once it is made (but not frozen: that would cost time)."""
 
     position: int
@@ -46,18 +46,15 @@ class OnnxState:
     attention: np.ndarray | None = None
     wants_attention: bool = False
 
-    def __post_init__(self) -> None:
-        if self.cache is not None:
-            self.cache.num_holders += 1
-
-    def __del__(self) -> None:
-        if self.cache is not None:
-            self.cache.num_holders -= 1
-
     @property
     def num_rows(self) -> int:
         """Of the cache."""
         return len(self.sentences) * self.width
+
+    @property
+    def cached(self) -> list[int]:
+        """The place of its sentence, for each row of the cache."""
+        return [place for place in range(len(self.sentences)) for _ in range(self.width)]
 
     def select(self, indices: np.ndarray) -> OnnxState:
         """A sentence that loses some of its rows keeps their places, unused: less work than moving all others."""
@@ -100,20 +97,19 @@ class OnnxEngine:
         graphs = Graphs(folder, threads, precision)
         self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None
-        kernel = graphs.kernel()
         self._encoder: Any = None
         seen: set[str] = set()
         if self.config.has_encoder:
-            self._encoder = kernel or graphs.open("encoder", {"tokens", "lengths"})
+            self._encoder = graphs.open("encoder", {"tokens", "lengths"})
             # The vectors of the tokens themselves serve search.
             seen = {output.name for output in self._encoder.get_outputs()} - {MEMORY}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
         own = {"tokens", "positions", "last", "total", "places", "count"}
-        self._decoder: Any = kernel or graphs.open("decoder", {*own, *past, *seen})
+        self._decoder: Any = graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
-        self._in_pairs = kernel is None and self.quantized and is_x86()
+        self._in_pairs = self.quantized and is_x86()
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_key_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
@@ -183,7 +179,7 @@ class OnnxEngine:
         """A cache with the state's sentences, filled up to its position; and the cache's row of each row."""
         cache, rows = state.cache, state.rows
         if cache is None:
-            cache = Cache(self._pool, state.sources, state.num_rows, max(FIRST_CAPACITY, room))
+            cache = Cache(self._pool, state.cached, max(FIRST_CAPACITY, room), state.sources)
             return cache, state.places()[1]
         if (
             cache.sources is state.sources
@@ -195,9 +191,9 @@ class OnnxEngine:
                 return cache, rows
             # Only this state holds it: rows that it dropped may be overwritten.
             if cache.num_holders == 1:
-                return cache, cache.spread(rows, state.position, state.width)
+                return cache, cache.spread(rows, state.position)
         order, places = state.places()
-        return cache.moved(state.sources, order, state.position, room), places
+        return cache.moved(state.cached, order, state.position, room, state.sources), places
 
     def _prepared(self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int) -> Call:
         key = wanted, length, count, state.sources.shape if state.wants_attention else None

@@ -59,10 +59,10 @@ def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> D
     return DeviceBatch(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
 
 
-def make_updater(packed: bool) -> Updater:
+def make_updater(packed: bool, **changes: Any) -> Updater:
     torch.manual_seed(5)
     model = build(sized("tiny", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY))
     assert isinstance(model, EncoderDecoder)
     # With a larger epsilon Adam does not make rounding of the smallest gradients as large as any other.
-    settings = TrainConfig(compile=False, packing=packed, epsilon=1e-4)
+    settings = TrainConfig(compile=False, packing=packed, epsilon=1e-4, **changes)
     return Updater(model, make_optimizer(model, settings), settings, longest=31)

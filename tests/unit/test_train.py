@@ -43,10 +43,12 @@ BATCH = {**SHAPE, "norm": "batch"}
 
 
 @pytest.mark.parametrize(
-    ("model", "packing"), [(SHAPE, False), (LSTM, False), (BATCH, True)], ids=["padded", "lstm", "batch-norm"]
+    ("model", "changes"),
+    [(SHAPE, {"optimizer": "muon"}), (LSTM, {}), (BATCH, {"packing": True})],
+    ids=["muon", "lstm", "batch-norm"],
 )
-def test_a_run_in_parts_is_the_run_bit_for_bit(model, packing, corpus, tmp_path):
-    settings = dataclasses.replace(QUICK, steps=12, validate_every=6, packing=packing, ema=0.9)
+def test_a_run_in_parts_is_the_run_bit_for_bit(model, changes, corpus, tmp_path):
+    settings = dataclasses.replace(QUICK, **{"validate_every": 6, "packing": False, "ema": 0.9, **changes})
     run(corpus, tmp_path / "whole", settings, model=model)
     for stop in (5, 7):
         run(corpus, tmp_path / "parts", settings, model=model, resume=stop > 5, stop_at=stop)
@@ -54,6 +56,8 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(model, packing, corpus, tmp_path)
     whole, parts = checkpoint_of(tmp_path / "whole", 12), checkpoint_of(tmp_path / "parts", 12)
     assert whole.keys() == parts.keys()
     assert any(name.startswith("adam.exp_avg_sq.") for name in whole)
+    inner = [name for name in whole if name.startswith("adam.exp_avg_sq.encoder.layers.") and whole[name].dim() == 2]
+    assert bool(inner) == ("optimizer" not in changes)  # Muon keeps one moment of a layer's matrix, Adam two
     assert any(name.startswith("average.") for name in whole)
     for name, tensor in whole.items():
         assert torch.equal(tensor, parts[name]), name

@@ -20,7 +20,7 @@ from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
 from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
-from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer
+from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer, orthogonal, set_rate
 from regard.train.update import Updater
 
 
@@ -37,9 +37,9 @@ def judged(guard: Guard, *norms: float) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize(("bad", "clip"), [(math.nan, 0.0), (math.inf, 1.0)])
-def test_a_gradient_that_is_no_number_changes_nothing(bad: float, clip: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    updater = make_updater(False)
+@pytest.mark.parametrize(("bad", "clip", "optimizer"), [(math.nan, 0.0, "adam"), (math.inf, 1.0, "muon")])
+def test_a_gradient_that_is_no_number_changes_nothing(bad: float, clip: float, optimizer: str) -> None:
+    updater = make_updater(False, optimizer=optimizer)
     updater.settings = dataclasses.replace(updater.settings, clip=clip)
     updater([make_batch(False)], rate=1e-3)
     before = weights(updater)
@@ -136,6 +136,54 @@ def test_weight_decay_touches_matrices_only() -> None:
     assert decayed["weight_decay"] == 0.25
     assert {tuple(p.shape) for p in spared["params"]} == {(5,)}
     assert spared["weight_decay"] == 0.0
+
+
+class Layers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(7, 4)
+        self.encoder = nn.Module()
+        self.encoder.layers = nn.ModuleList([nn.Linear(4, 9), nn.Linear(9, 4)])
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        first, second = self.encoder.layers
+        loss: torch.Tensor = second(first(self.embedding(tokens)).relu()).square().sum()
+        return loss
+
+
+def test_muon_takes_the_steps_of_torchs_muon_and_adam() -> None:
+    ours, theirs = Layers(), Layers()
+    theirs.load_state_dict(ours.state_dict())
+    optimizer = make_optimizer(ours, TrainConfig(optimizer="muon", weight_decay=0.1))
+    matrices = [layer.weight for layer in theirs.encoder.layers]
+    vectors = [layer.bias for layer in theirs.encoder.layers]
+    peers: list[torch.optim.Optimizer] = [
+        torch.optim.Muon(matrices, lr=0.02, weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW([theirs.embedding.weight], lr=0.02, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.1),
+        torch.optim.AdamW(vectors, lr=0.02, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0),
+    ]
+    set_rate(optimizer, 0.02)
+    for seed in range(5):
+        tokens = torch.randint(0, 7, (6,), generator=torch.Generator().manual_seed(seed))
+        for model, group in ((ours, [optimizer]), (theirs, peers)):
+            model.zero_grad()
+            model(tokens).backward()
+            for each in group:
+                each.step()
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        # torch's Muon computes in bfloat16
+        torch.testing.assert_close(one, other, rtol=0.02, atol=2e-3)
+
+
+def test_orthogonal_keeps_the_singular_vectors() -> None:
+    matrices = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(0))
+    left, values, right = torch.linalg.svd(orthogonal(matrices), full_matrices=False)
+    assert values.min() > 0.6 and values.max() < 1.3
+    assert torch.allclose(orthogonal(matrices.mT).mT, orthogonal(matrices), atol=1e-5)
+    u, _, v = torch.linalg.svd(matrices, full_matrices=False)
+    # the nearest orthogonal matrix is u v; ours points the same way
+    cosine = torch.cosine_similarity((u @ v).flatten(1), (left @ torch.diag_embed(values) @ right).flatten(1))
+    assert cosine.min() > 0.97
 
 
 def test_the_running_average_by_hand() -> None:

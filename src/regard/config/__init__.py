@@ -111,6 +111,8 @@ class TrainConfig(Settings):
     """after the warm-up: the paper's inverse square root, or a cosine to zero"""
     warmup: Annotated[int | None, "positive"] = None
     """steps of linear warm-up"""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """Adam (the paper), or Muon for the matrices of the layers and Adam for the rest"""
     beta1: Annotated[float, "fraction", "below 1"] = 0.9
     """Adam"""
     beta2: Annotated[float, "fraction", "below 1"] = 0.98

@@ -147,6 +147,7 @@ def check(request: Request) -> None:
         ),
         (is_recurrent and train.packing, f"{kind} reads one sentence a row: got packing=true"),
         (is_recurrent and train.sharded, f"{kind} steps through its cells and cannot be cut up: got sharded=true"),
+        (train.optimizer == "muon" and train.sharded, "optimizer=muon updates whole matrices: got sharded=true"),
         (data.tokenizer_file and not data.joint, "tokenizer_file is one tokenizer for both languages: got joint=false"),
     ]
     if train.freeze_embeddings:

@@ -20,7 +20,16 @@ from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
 from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
-from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer, orthogonal, set_rate
+from regard.train.optimizer import (
+    MOST_IN_A_ROW,
+    NUM_USUAL,
+    SPIKE,
+    Guard,
+    RunningAverage,
+    make_optimizer,
+    orthogonal,
+    set_rate,
+)
 from regard.train.update import Updater
 
 

@@ -89,7 +89,10 @@ def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW
     inner = [p for name, p in named.items() if use_muon and p.dim() == 2 and ".layers." in name]
     is_inner = set(map(id, inner))
     groups = [
-        {"params": [p for p in parameters if p.dim() > 1 and id(p) not in is_inner], "weight_decay": settings.weight_decay},
+        {
+            "params": [p for p in parameters if p.dim() > 1 and id(p) not in is_inner],
+            "weight_decay": settings.weight_decay,
+        },
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
     if use_muon:

@@ -61,11 +61,15 @@ def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dic
 def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, Manifest]:
     """The module of a model folder, on the CPU in float32."""
     manifest = read_manifest(folder)
+    return model_of(checkpoint.read_tensors(folder, manifest), manifest.model, dropout), manifest
+
+
+def model_of(tensors: Tensors, config: ModelConfig, dropout: float = 0.0) -> Model:
+    """The module with these weights; draws no random number."""
     with _SkipInitialisation():
-        model = build(manifest.model, dropout)
-    tensors = checkpoint.read_tensors(folder, manifest)
-    model.load_state_dict(to_state_dict(tensors, manifest.model))
-    return model.eval(), manifest
+        model = build(config, dropout)
+    model.load_state_dict(to_state_dict(tensors, config))
+    return model.eval()
 
 
 class _SkipInitialisation(TorchFunctionMode):

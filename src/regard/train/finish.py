@@ -60,7 +60,7 @@ def finish(
     scores = _measure(plan, model, tokenizers, valid, trainer.processes)
     if not trainer.processes.is_first:
         return scores
-    data, manifest = plan.data, _manifest(plan)
+    data, manifest = plan.data, manifest_of(plan)
     texts = dict.fromkeys(Path(name).name for name in data.source + data.target + data.pairs + data.text)
     training = {
         "training text": ", ".join(texts),
@@ -112,7 +112,7 @@ def _measure(
     return scores
 
 
-def _manifest(plan: Plan) -> Manifest:
+def manifest_of(plan: Plan) -> Manifest:
     data, files = plan.data, corpora.JOINT if plan.data.joint else corpora.SEPARATE
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)

@@ -22,6 +22,7 @@ from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
 from regard.train.progress import Clock, History, Meter, Progress, Reporter, Validation
 from regard.train.rendezvous import Interrupted, Signals
+from regard.train.snapshots import SnapshotWriter
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 LOG_EVERY = {"cuda": 20}
@@ -44,9 +45,11 @@ class Trainer:
         settings: TrainConfig,
         run: Path,
         processes: Processes,
+        snapshots: SnapshotWriter | None = None,
     ) -> None:
         self.model, self.settings, self.run_folder = model, settings, run
         self.validate_model, self.stream, self.processes = validate, stream, processes
+        self.snapshots = snapshots
         self.device = next(model.parameters()).device
         self.progress, self.clock = Progress(settings), Clock()
         self.history = History(settings.average)
@@ -73,6 +76,8 @@ class Trainer:
         with self.signals.watched(), self.update.own_stream(), Prefetcher(self.stream, self.device) as batches:
             meter = Meter(self.device)
             self.model.train()
+            if self.step == 0:
+                self._take_snapshot()
             clock.run(first=self.step in first_steps)
             while self.owes_validation or not (self.is_done or self._exhausted or self.step >= last):
                 if not self.owes_validation:
@@ -86,12 +91,16 @@ class Trainer:
                     self.is_done = self.progress.done(self.step, seconds) == 1
                     self.owes_validation = self.progress.is_due(self.step, seconds, validated_at)
                 saves = self.owes_validation or self.step == last or stops
-                if saves or self._reads_loss:
+                pauses = saves or self._snapshot_is_due
+                if pauses or self._reads_loss:
                     self._log(meter, reporter)
                     if self._rolled_back(batches.position, reporter):
                         continue
-                if saves:
+                if pauses:
                     clock.stop()
+                if self._snapshot_is_due:
+                    self._take_snapshot()
+                    meter.restart()
                 if self.owes_validation and not stops:
                     validated_at = seconds
                     self._validate(reporter)
@@ -100,10 +109,13 @@ class Trainer:
                         stops = self.signals.number
                 if saves:
                     self.save(batches.position)
+                if pauses:
                     clock.run(first=self.step in first_steps)
                 if stops:
                     raise Interrupted(stops)
             clock.stop()
+            if self.is_done or self._exhausted:
+                self._take_snapshot()
         if self._exhausted and not self.is_done:
             reporter.say(
                 f"stopped early: no better validation in the last {self.settings.patience}; --set patience=0 goes on"
@@ -116,6 +128,17 @@ class Trainer:
     @property
     def _reads_loss(self) -> bool:
         return self.step % LOG_EVERY.get(self.device.type, 1) == 0
+
+    @property
+    def _snapshot_is_due(self) -> bool:
+        return self.snapshots is not None and self.snapshots.is_due(self.step)
+
+    def _take_snapshot(self) -> None:
+        if self.snapshots is not None and self.snapshots.is_on:
+            with self._averaged_weights():
+                model = whole_model(self.model)
+                if self.processes.is_first:
+                    self.snapshots.take(self.step, model, self.update.optimizer)
 
     def _do_step(self, prefetched: Prefetcher, meter: Meter, seconds: float, reporter: Reporter) -> None:
         processes = self.processes
@@ -148,6 +171,7 @@ class Trainer:
         seconds = self.clock.seconds
         rate = self.progress.rate(self.step, seconds)
         numbers = {"seconds": round(seconds, 3), "loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
+        numbers["gradient"] = float(self.update.guard.norm)
         reporter.record("train", self.step, **numbers)
         reporter.progress(self.step, seconds, loss, speed, rate)
 
@@ -169,6 +193,8 @@ class Trainer:
         reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")
         self._load(*checkpoint)
         reporter.forget_after(self.step)
+        if self.snapshots is not None and self.processes.is_first:
+            self.snapshots.forget_after(self.step)
         reporter.record("rollback", self.step, reason=reason, position=position)
         self.update.guard.forget_row()
         self._num_rollbacks, self._num_bad_readings = self._num_rollbacks + 1, 0
@@ -243,6 +269,8 @@ class Trainer:
         self.stream.restore(state["position"])
         best = [(score, other, step) for score, other, step in state["best"]]
         self.history = History(self.settings.average, best, state["without_improvement"])
+        if self.snapshots is not None and self.processes.is_first:
+            self.snapshots.forget_after(self.step)
         return True
 
     def _load(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:

@@ -147,12 +147,15 @@ class Guard:
         self._usual, self._num_good, self._total, self._in_a_row, self._longest = self.numbers
         self.skips = torch.zeros((), device=device)
         """one if the last step was skipped, else zero"""
+        self.norm = torch.zeros((), device=device)
+        """the gradient's norm at the last step, before clipping"""
 
     @torch.no_grad()
     def judge(self, norm: Float[Tensor, ""]) -> None:
         spike = (self._num_good >= NUM_USUAL) & (norm > SPIKE * self._usual)
         bad = ~norm.isfinite() | spike
         self.skips.copy_(bad)
+        self.norm.copy_(norm)
         self._num_good += ~bad
         weight = ~bad / self._num_good.clamp(1, NUM_USUAL)
         # `where` instead of a product: zero times NaN is NaN.

@@ -29,6 +29,7 @@ from regard.config import (
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
 from regard.folder.manifest import Manifest
+from regard.folder.tensors import expected_tensors
 from regard.text.tokenizer import Tokenizer
 from regard.train.recipe import SECTIONS, Request
 
@@ -57,6 +58,8 @@ PEAK_RATE_AT_256 = 2e-3
 """Peak learning rate of the cosine schedule at width 256; falls with the square root of d_model or d_state."""
 LABEL_SMOOTHING = 0.1
 """Label smoothing of translation, as in the paper."""
+NUM_SNAPSHOTS, LARGEST_WITH_SNAPSHOTS = 16, 5_000_000
+"""Snapshots of a run, and the weights of the largest model that has them by default."""
 NORM_PLACEMENT = "pre"
 """Norm placement; pre-norm trains at any rate of the schedule: docs/decisions/004."""
 LANGUAGES = frozenset(
@@ -220,9 +223,15 @@ def complete(
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
         packing=packing,
+        snapshots=_num_snapshots(model) if settings.snapshots is None else settings.snapshots,
         # Padded batches have many shapes, and each would be compiled anew.
         compile=on_gpu and packing if settings.compile is None else settings.compile,
     )
+
+
+def _num_snapshots(model: ModelConfig) -> int:
+    num_weights = sum(math.prod(shape) for shape in expected_tensors(model).values())
+    return NUM_SNAPSHOTS if num_weights <= LARGEST_WITH_SNAPSHOTS else 0
 
 
 def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:

@@ -6,6 +6,7 @@ runs/mine/   run.json          every setting, the chosen ones included
              text/             the training text, cleaned and tokenized, until the run is done
              checkpoints/      to resume from
              best/             weights of the best validations
+             snapshots/        small copies of the weights on the way, for `regard look`
              config.json, model.safetensors, tokenizer.model, README.md, encoder.onnx, decoder.onnx:
                                the finished model
 """
@@ -40,13 +41,14 @@ from regard.train.parallel import Processes
 from regard.train.plan import RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
 from regard.train.recipe import Request, check
+from regard.train.snapshots import SNAPSHOTS, SnapshotWriter
 from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
 
 LOCK = ".lock"
 _FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT}
 """What a run writes before its plan."""
-_EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST}
+_EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST, SNAPSHOTS}
 """What a run writes before its first checkpoint."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -108,7 +110,8 @@ def _train(
             try:
                 validate = make_validator(plan, valid, tokenizers, processes)
                 network = make_network(plan, tokenizers, device, say)
-                trainer = Trainer(network, stream, validate, plan.train, output, processes)
+                snapshots = SnapshotWriter(output, plan, tokenizers, valid)
+                trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
                 begun = (trainer.step, trainer.clock.seconds)

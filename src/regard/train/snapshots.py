@@ -1,0 +1,172 @@
+"""Small copies of a run's weights, from the random start to the end, and what the model wrote for a few sentences at each.
+
+    snapshots/step-00000128.safetensors   int8 weights, Adam's moments where they are small, and as JSON the sentences
+
+The steps lie evenly on a logarithmic scale, because most is learnt early. Weights are those that a validation would
+measure: the running average, where there is one. A snapshot depends on its step alone, so a resumed run has the same.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from torch.optim import AdamW
+
+from regard.config import DecodeConfig
+from regard.data.running_text import RunningText
+from regard.engine.torch import TorchEngine, to_tensors
+from regard.errors import TrainingError
+from regard.files import write_file
+from regard.folder.tensors import Tensors, dequantize, quantize
+from regard.model.transformer import EncoderOnly, Model, Translating
+from regard.train.corpora import Text, Tokenizers
+from regard.train.plan import Plan
+from regard.train.validation import translate_all
+from regard.translate.trace import search_recorded
+
+SNAPSHOTS = "snapshots"
+MOST_WITH_MOMENTS = 1_000_000
+"""Maximum weights of a model whose snapshots hold Adam's moments too."""
+NUM_PROBES = 4
+LONGEST_PROBE = 60
+"""Maximum characters of a probe sentence; longer validation sentences are taken only where no shorter ones are."""
+NUM_GIVEN = 3
+"""Words of a line that a language model goes on from."""
+MOST_WRITTEN = 24
+"""Maximum tokens written for a probe, beyond those of its reference."""
+_FIRST, _SECOND = "first.", "second."
+
+
+class Probe(NamedTuple):
+    source: str
+    reference: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The weights of a step, Adam's two moments (empty where they were not kept), and what the model wrote."""
+
+    step: int
+    tensors: Tensors
+    moments: tuple[Tensors, Tensors]
+    probes: list[dict[str, str]]
+
+
+def steps_of(count: int, steps: int | None) -> list[int]:
+    """The steps of the snapshots; a run of unknown length takes powers of two.
+
+    >>> steps_of(8, 500)
+    [0, 1, 3, 8, 22, 63, 177, 500]
+    """
+    if count == 0:
+        return []
+    if steps is None:
+        return [0, *(2**power for power in range(40))]
+    growth = steps ** (1 / max(1, count - 2))
+    return sorted({0, *(round(growth**power) for power in range(count - 1))})
+
+
+class SnapshotWriter:
+    """Takes the snapshots of a run."""
+
+    def __init__(self, run: Path, plan: Plan, tokenizers: Tokenizers, valid: Text) -> None:
+        self._folder, self._plan, self._tokenizers = run / SNAPSHOTS, plan, tokenizers
+        self._steps = set(steps_of(plan.train.snapshots or 0, plan.train.steps))
+        self.probes = choose_probes(valid) if self._steps else []
+
+    def is_due(self, step: int) -> bool:
+        return step in self._steps
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self._steps)
+
+    def forget_after(self, step: int) -> None:
+        """Remove the snapshots of steps that will be repeated."""
+        for each in list_snapshots(self._folder.parent):
+            if each > step:
+                _path(self._folder, each).unlink()
+
+    def take(self, step: int, model: Model, optimizer: AdamW) -> None:
+        """Write the snapshot of a step; `model` has the weights to keep, the optimizer their moments."""
+        tensors = to_tensors(model.state_dict(), model.config)
+        if sum(each.size for each in tensors.values()) <= MOST_WITH_MOMENTS:
+            tensors |= _moments(model, optimizer)
+        written = self._write(model)
+        probes = [{**probe._asdict(), "written": text} for probe, text in zip(self.probes, written, strict=True)]
+        metadata = {"regard": json.dumps({"step": step, "probes": probes}, ensure_ascii=False)}
+        self._folder.mkdir(exist_ok=True)
+        write_file(_path(self._folder, step), safetensors.numpy.save(quantize(tensors), metadata))
+
+    def _write(self, model: Model) -> list[str]:
+        """What the model writes for each probe; an encoder alone writes nothing."""
+        if isinstance(model, EncoderOnly):
+            return [""] * len(self.probes)
+        own = self._tokenizers[1]
+        most = max((len(own.encode(probe.reference)) for probe in self.probes), default=0) + MOST_WRITTEN
+        greedy, precision = DecodeConfig(method="greedy", max_length=most), self._plan.train.precision
+        sources = [probe.source for probe in self.probes]
+        if model.config.has_encoder:
+            return translate_all(cast(Translating, model), sources, self._tokenizers, greedy, precision)
+        engine = TorchEngine(model, str(next(model.parameters()).device), precision)
+        found = [search_recorded(engine, [], greedy, own.encode(source)) for source in sources]
+        return [own.decode(each.hypotheses[0].tokens) for each in found]
+
+
+def choose_probes(valid: Text) -> list[Probe]:
+    """The first short sentences of the validation text; of running text, the beginnings of lines."""
+    if isinstance(valid, RunningText):
+        lines = [line for line in valid.lines() if len(line.split()) > NUM_GIVEN]
+        pairs = [Probe(" ".join(line.split()[:NUM_GIVEN]), line) for line in lines[:1000]]
+    else:
+        pairs = [Probe(*pair) for pair in zip(valid.sources[:1000], valid.targets[:1000], strict=True)]
+    return sorted(pairs, key=lambda pair: len(pair.reference) > LONGEST_PROBE)[:NUM_PROBES]
+
+
+def list_snapshots(run: Path) -> list[int]:
+    """The steps that a run has snapshots of."""
+    return sorted(int(path.stem.removeprefix("step-")) for path in (run / SNAPSHOTS).glob("step-*.safetensors"))
+
+
+def read_snapshot(run: Path, step: int) -> Snapshot:
+    path = _path(run / SNAPSHOTS, step)
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            described = json.loads(file.metadata()["regard"])
+            tensors = dequantize({name: file.get_tensor(name) for name in file.keys()})
+    except (OSError, safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise TrainingError(f"{path} must be a snapshot of a run: {error}; choose another step") from error
+    first, second = (_taken(tensors, prefix) for prefix in (_FIRST, _SECOND))
+    return Snapshot(described["step"], tensors, (first, second), described["probes"])
+
+
+def probes_of(run: Path, step: int) -> list[dict[str, str]]:
+    """What the model wrote at a step, without its weights."""
+    with safetensors.safe_open(_path(run / SNAPSHOTS, step), framework="np") as file:
+        return cast(list[dict[str, str]], json.loads(file.metadata()["regard"])["probes"])
+
+
+def _moments(model: Model, optimizer: AdamW) -> Tensors:
+    """Adam's first moments, and the roots of the second, which are as wide in range as the first."""
+    kept: Tensors = {}
+    for name, parameter in model.named_parameters():
+        state: Mapping[str, Any] = optimizer.state.get(parameter, {})
+        if "exp_avg" in state:
+            kept[_FIRST + name] = state["exp_avg"].detach().cpu().numpy()
+            kept[_SECOND + name] = np.sqrt(state["exp_avg_sq"].detach().cpu().numpy())
+    return kept
+
+
+def _taken(tensors: Tensors, prefix: str) -> Tensors:
+    """The tensors of this prefix, taken out of the others."""
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors.pop(name) for name in names}
+
+
+def _path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}.safetensors"

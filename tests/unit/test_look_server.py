@@ -219,6 +219,9 @@ def test_the_page_is_served_under_its_policy(server: Server) -> None:
         kind = kinds.get(name.rpartition(".")[2])
         if kind:
             assert answer.getheader("Content-Type") == f"{kind}; charset=utf-8"
+        assert set(re.findall(r'^import .* from "\./([\w./]+)"', content.decode(errors="replace"), re.M)) <= {
+            *page_names()
+        }
     assert ask(server, "/")[1] == ask(server, "/index.html")[1]
     for path in ("/", "/api/document", "/api/tensor/memory", "/api/nothing"):
         answer, _ = ask(server, path)

@@ -183,8 +183,8 @@ def post(session: Session, path: str, body: bytes) -> Answer:
 
 
 def page_names() -> list[str]:
-    """The files of the page, and the one that it needs of its own engine."""
-    return [*sorted(each.name for each in _PAGE.iterdir() if each.is_file()), "engine/client.js"]
+    """The files of the page, and those that it needs of its own engine."""
+    return [*sorted(each.name for each in _PAGE.iterdir() if each.is_file()), "engine/base64.js", "engine/client.js"]
 
 
 def page_file(name: str) -> Answer:

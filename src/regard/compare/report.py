@@ -11,6 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_args
+from urllib.parse import quote
+
+from markdown_it import MarkdownIt
 
 from regard.compare.figures import draw_alignments, draw_curves, draw_heads, draw_variations, png
 from regard.compare.measures import NUM_SYMBOLS
@@ -31,8 +34,12 @@ def write_report(results: Results, output: Path) -> Path:
     (output / FIGURES).mkdir(exist_ok=True)
     for name, content in report.pictures.items():
         write_file(output / FIGURES / f"{name}.png", content)
-    write_file(output / "report.md", ("\n\n".join(report.blocks) + "\n").encode())
-    body = "\n".join(_html(block, report.pictures) for block in report.blocks)
+    text = "\n\n".join(report.blocks) + "\n"
+    write_file(output / "report.md", text.encode())
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    for name, content in report.pictures.items():
+        data = base64.b64encode(content).decode()
+        body = body.replace(f'src="{_address(name)}"', f'src="data:image/png;base64,{data}"')
     template = (resources.files("regard.compare") / "report.html").read_text(encoding="utf-8")
     page = Template(template).substitute(title=html.escape(results.study.title), body=body)
     path = output / "report.html"
@@ -40,25 +47,8 @@ def write_report(results: Results, output: Path) -> Path:
     return path
 
 
-def _html(block: str, pictures: dict[str, bytes]) -> str:
-    """One block of the Markdown: a heading, a table, a picture, a note or a paragraph."""
-    if block.startswith("#"):
-        marks, _, text = block.partition(" ")
-        return f"<h{len(marks)}>{html.escape(text)}</h{len(marks)}>"
-    if block.startswith("|"):
-        lines = [line[2:-2].split(" | ") for line in html.escape(block).split("\n")]
-        head = "".join(f"<th>{cell}</th>" for cell in lines[0])
-        rows = ("".join(f"<td>{cell}</td>" for cell in line) for line in lines[2:])
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f'<div class="wide">{table}</div>'
-    if block.startswith("!["):
-        name = block[2:].partition("]")[0]
-        data = base64.b64encode(pictures[name]).decode()
-        return f'<img alt="{html.escape(name)}" src="data:image/png;base64,{data}">'
-    if block.startswith("*"):
-        return f'<p class="note">{html.escape(block[1:-1])}</p>'
-    return f"<p>{html.escape(block)}</p>"
+def _address(picture: str) -> str:
+    return f"{FIGURES}/{quote(picture)}.png"
 
 
 class Report:
@@ -96,7 +86,7 @@ class Report:
     def _picture(self, name: str, caption: str, draw: Callable[[], Figure]) -> None:
         if self._draws:
             self.pictures[name] = png(draw(), self._footer)
-            self.blocks.append(f"![{name}]({FIGURES}/{name}.png)")
+            self.blocks.append(f"![{name}]({_address(name)})")
         self.blocks.append(f"*{caption}*")
 
     def _curves(self, name: str, caption: str, head: str, curves: Curves, **settings: Any) -> None:

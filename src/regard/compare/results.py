@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from regard.compare.study import CorpusConfig, RecallConfig, SpeedConfig, Study
+from regard.compare.study import RecallConfig, SpeedConfig, Study
 from regard.errors import DataError
 from regard.translate.evaluate import evaluate
 
@@ -52,7 +52,7 @@ def tasks_of(study: Study) -> list[Task]:
         Task("model", each.name, seed, corpus)
         for each in study.contenders.values()
         # A variation is trained on the first corpus alone.
-        for corpus in study.corpus_names[: 1 if each.varies else None]
+        for corpus in list(study.corpora)[: 1 if each.varies else None]
         for seed in each.seeds
     ]
     order = list(dict.fromkeys(task.seed for task in models))
@@ -108,7 +108,7 @@ class Results:
         }
         if not self.files:
             raise DataError(f"{output} must hold results to report: got none; run the comparison first")
-        texts = {name: output / RESULTS / "texts" / f"{name}.json" for name in study.corpus_names}
+        texts = {name: output / RESULTS / "texts" / f"{name}.json" for name in study.corpora}
         self.corpora = [
             CorpusResults(self, name, json.loads(path.read_text("utf-8")))
             for name, path in texts.items()
@@ -145,8 +145,7 @@ class CorpusResults:
         """by model: the result of each seed"""
         lengths = [len(source.split()) for source in text["sources"]]
         longest = self.facts["longest_train"]
-        config = study.corpora[name][0] if name in study.corpora else CorpusConfig()
-        self.groups = group_by_length(lengths, config.lengths)  # test sentences by length
+        self.groups = group_by_length(lengths, study.corpora[name][0].lengths)  # test sentences by length
         self.parts = {
             "all": list(range(len(lengths))),
             "within": [i for i, length in enumerate(lengths) if length <= longest],

@@ -95,7 +95,7 @@ def _create_folder(study: Study, output: Path) -> None:
 
 
 def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]) -> None:
-    for name in study.corpus_names:
+    for name in study.corpora:
         folder = output / "text" / name
         prepare(study, name, folder, data, say)
         sources, references, _ = read_test(folder)
@@ -161,7 +161,7 @@ def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]
             if task.kind == "recall" and study.recall:
                 found: dict[str, Any] = {"accuracy": measure_recall(contender, study.recall, task.seed, device)}
             elif task.kind == "speed" and study.speed:
-                vocabulary = read_facts(output / "text" / study.corpus_names[0])["vocabulary"]
+                vocabulary = read_facts(output / "text" / next(iter(study.corpora)))["vocabulary"]
                 found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}
             else:
                 found = _measure_model(study, task, output, device)

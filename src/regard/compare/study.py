@@ -2,7 +2,6 @@
 
 title, seeds            its title, and the seeds that every model is trained with
 varied                  the model whose settings are varied
-[generated]             a generated corpus                      GeneratedConfig
 [corpora.NAME]          a corpus of files                       CorpusConfig, and every key of a recipe's [data]
 [data] [model] [train] [decode]   settings of all models        as in a recipe for training
 [models.NAME]           the models: keys of [model] and [train] that differ, or `folder`, a finished model
@@ -21,17 +20,7 @@ from regard.errors import UsageError, suggest
 from regard.train.recipe import Request, keys_of, named_recipes, parse_request, read_toml
 
 GENERATED = "generated"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GeneratedConfig:
-    """Size of the generated corpus. Its test set has equally many sentences of each length."""
-
-    num_train: int = 8000  # pairs to train on
-    num_valid: int = 100  # pairs to validate with
-    num_test: int = 300  # pairs to score
-    longest_train: int = 40  # words of the longest French sentence of training and validation
-    seed: int = 1  # random seed of the text
+"""section of older recipes, whose results can still be reported: its text is made by recipes/text/number_phrases.py"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +31,7 @@ class CorpusConfig:
     longest_train: int | None = None  # source words of the longest pair to train on
     lengths: tuple[int, ...] = (10, 20, 30, 40, 50, 60)  # last source length of each group
     max_test: int | None = None  # test sentences to score, evenly chosen
+    links: str = ""  # JSON file: for each test sentence, which source word became which target word, from 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,20 +96,14 @@ class Study:
     varied: str
     corpora: Mapping[str, tuple[CorpusConfig, Request]]
     contenders: Mapping[str, Contender]
-    generated: GeneratedConfig | None
     recall: RecallConfig | None
     speed: SpeedConfig | None
     alignment: AlignmentConfig | None
 
-    @property
-    def corpus_names(self) -> list[str]:
-        return [*([GENERATED] if self.generated else []), *self.corpora]
-
 
 _MEASUREMENTS = {"recall": RecallConfig, "speed": SpeedConfig, "alignment": AlignmentConfig}
-_PARTS: dict[str, type] = {GENERATED: GeneratedConfig, **_MEASUREMENTS}
 _SHARED = ("data", "model", "train", "decode")
-_KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_SHARED, *_PARTS)
+_KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_SHARED, *_MEASUREMENTS, GENERATED)
 
 
 def named_studies() -> dict[str, Path]:
@@ -142,16 +126,18 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     if not seeds or not all(isinstance(seed, int) for seed in seeds):
         raise UsageError(f"{where}: seeds must be whole numbers: got {seeds}; write [1, 2]")
     shared = parse_request({name: values.get(name, {}) for name in _SHARED}, where)
+    old: dict[str, Any] = {GENERATED: {}} if GENERATED in values else {}
     corpora = {
-        name: _corpus(given, shared, f"{where} [corpora.{name}]") for name, given in values.get("corpora", {}).items()
+        name: _corpus(given, shared, f"{where} [corpora.{name}]")
+        for name, given in {**old, **values.get("corpora", {})}.items()
     }
-    if not corpora and GENERATED not in values:
-        raise UsageError(f"{where}: a comparison needs text: got none; write [generated]")
+    if not corpora:
+        raise UsageError(f"{where}: a comparison needs text: got none; write [corpora.NAME] and its files")
     varied = str(values.get("varied", ""))
     contenders = _contenders(values, shared, seeds, varied, where)
     parts: dict[str, Any] = {
         name: from_dict(kind, values[name], f"{where} [{name}]") if name in values else None
-        for name, kind in _PARTS.items()
+        for name, kind in _MEASUREMENTS.items()
     }
     for name in _MEASUREMENTS:
         for each in parts[name].models if parts[name] else ():

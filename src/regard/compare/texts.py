@@ -1,9 +1,6 @@
 """The text of a comparison, prepared once: the same sentences and the same tokens for every model.
 
 text/NAME/   train, valid and test, one file a language, and tokenizer.model
-
-The generated corpus needs no download. Its training text ends at a length that the test exceeds, to show how models
-treat sentences longer than any in training. No sentence is in two of its parts.
 """
 
 import dataclasses
@@ -13,18 +10,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from regard.compare.phrases import SentencePair, sentence
-from regard.compare.study import GENERATED, CorpusConfig, GeneratedConfig, Study
+from regard.compare.study import CorpusConfig, Study
 from regard.config import DataConfig
 from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, read_pairs
-from regard.errors import DataError
+from regard.data.public_corpora import DATA, find_file
+from regard.errors import DataError, UsageError
 from regard.files import write_file
 from regard.text.tokenizer import Tokenizer, default_vocabulary
-from regard.train.recipe import parse_request
 
-SHORTEST, LONGEST = 3, 60
-"""words of a generated French sentence"""
 TOKENIZER = "tokenizer.model"
 _LINKS = "test.links.json"
 _FACTS = "about.json"
@@ -67,19 +61,18 @@ def prepare(study: Study, name: str, folder: Path, data_folder: Path, say: Calla
     if (folder / _FACTS).is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
-    if name == GENERATED:
-        assert study.generated is not None
-        data, languages = (parse_request({"data": study.values.get("data", {})}, "the comparison").data, ("fr", "en"))
-        pairs = generate(study.generated)
-        parts = {
-            part: Corpus([pair.source for pair in some], [pair.target for pair in some]) for part, some in pairs.items()
-        }
-        write_file(folder / _LINKS, json.dumps([pair.links for pair in pairs["test"]]).encode())
-    else:
-        config, recipe = study.corpora[name]
-        data = recipe.with_files(data_folder).data
-        languages = (data.source_language or "source", data.target_language or "target")
-        parts = _read_parts(config, data, say)
+    config, recipe = study.corpora[name]
+    data = recipe.with_files(data_folder).data
+    languages = (data.source_language or "source", data.target_language or "target")
+    parts = _read_parts(config, data, say)
+    if config.links:
+        path = find_file(config.links, data_folder) if config.links.startswith(f"{DATA}/") else config.links
+        links = Path(path).read_bytes()
+        if len(json.loads(links)) != len(parts["test"]):
+            raise DataError(
+                f"links must be one list for each of the {len(parts['test'])} test sentences: {path} has others"
+            )
+        write_file(folder / _LINKS, links)
     for part, corpus in parts.items():
         for language, lines in zip(languages, (corpus.sources, corpus.targets), strict=True):
             content = "".join(f"{line}\n" for line in lines)
@@ -98,29 +91,12 @@ def prepare(study: Study, name: str, folder: Path, data_folder: Path, say: Calla
     write_file(folder / _FACTS, json.dumps(facts, indent=1).encode())
 
 
-def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
-    """The parts of the generated corpus; the same seed gives the same text."""
-    draw, seen = random.Random(config.seed), set[str]()
-
-    def unseen(num_words: int) -> SentencePair:
-        while True:
-            pair = sentence(draw, num_words)
-            if pair is not None and pair.source not in seen:
-                seen.add(pair.source)
-                return pair
-
-    def short() -> SentencePair:
-        # A power above 1 makes short sentences more frequent.
-        share: float = draw.random() ** 2.5
-        return unseen(SHORTEST + int(share * (config.longest_train - SHORTEST + 1)))
-
-    num_lengths = LONGEST + 1 - SHORTEST
-    test = [unseen(SHORTEST + i * num_lengths // config.num_test) for i in range(config.num_test)]
-    valid = [short() for _ in range(config.num_valid)]
-    return {"train": [short() for _ in range(config.num_train)], "valid": valid, "test": test}
-
-
 def _read_parts(config: CorpusConfig, data: DataConfig, say: Callable[[str], None]) -> dict[str, Corpus]:
+    if not (data.source or data.pairs):
+        script = (
+            "those of older recipes with [generated] are made by  python recipes/text/number_phrases.py data/generated"
+        )
+        raise UsageError(f"a corpus needs files: got none; name source and target, or pairs ({script})")
     corpus = read_pairs(data.source, data.target, data.pairs, swapped=data.swapped)
     if (longest := config.longest_train) is not None:
         corpus = _select(corpus, (i for i, s in enumerate(corpus.sources) if len(s.split()) <= longest))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from html5lib import HTMLParser
+from number_phrases import generate, write
 from typer.testing import CliRunner
 
 import regard
@@ -19,7 +20,7 @@ from regard.errors import RegardError, UsageError
 TINY: dict[str, Any] = {
     "title": "A & B <compared>",
     "varied": "transformer",
-    "generated": {"num_train": 60, "num_valid": 5, "num_test": 58, "longest_train": 9},
+    "corpora": {"generated": read_study("lineage-small").values["corpora"]["generated"]},
     "data": {"tokenizer": "unigram", "sampling": 0.0, "max_ratio": 9.0},
     "model": {"size": "tiny", "d_model": 16, "num_encoder_layers": 1, "num_decoder_layers": 1},
     "train": {
@@ -43,8 +44,10 @@ TINY: dict[str, Any] = {
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("compare") / "tiny"
-    regard.compare(TINY, output, jobs=2, show_progress=False)
+    folder = tmp_path_factory.mktemp("compare")
+    output = folder / "tiny"
+    write(folder / "data" / "generated", generate(60, 5, 58, 9, seed=1))
+    regard.compare(TINY, output, data=folder / "data", jobs=2, show_progress=False)
     return output
 
 
@@ -127,5 +130,7 @@ def test_every_shipped_comparison_is_understood() -> None:
     for name in named_studies():
         study = read_study(name)
         assert study.varied and study.alignment and study.recall and study.speed
+    older = {**TINY, "corpora": {}, "generated": {"num_train": 60}}
+    assert list(parse_study(older, "a finished comparison").corpora) == ["generated"]
     with pytest.raises(RegardError, match=r"lineage-smal.*did you mean 'lineage-small'"):
         read_study("lineage-smal")

@@ -25,7 +25,7 @@ MODELS = {
     "transformer": {"d_ff": 20, "num_heads": 2},
 }
 SIZE = {"size": "tiny", "d_model": 16}
-STUDY = parse_study({"generated": {}, "model": SIZE, "models": MODELS}, "a test")
+STUDY = parse_study({"corpora": {"generated": {}}, "model": SIZE, "models": MODELS}, "a test")
 
 
 def test_the_symbol_is_as_far_from_both_ends_and_is_the_target() -> None:

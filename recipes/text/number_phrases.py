@@ -1,13 +1,25 @@
 """Generated sentences of numbers, dates and counting in French and English, with their word links.
 
+    python recipes/text/number_phrases.py data/generated
+
+writes what `regard compare --recipe lineage-small` reads: train, valid and test in both languages, and test.links.json. The
+training text ends at a length that the test exceeds, to show how models treat sentences longer than any in training;
+the test has equally many sentences of each length. No sentence is in two parts.
+
 A phrase is made of parts that have a counterpart in the other language. The words of a part are linked with those of
 its counterpart, in whatever order the two languages put the parts.
 """
 
+import argparse
 import calendar
+import json
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+SHORTEST, LONGEST = 3, 60
+"""words of a French sentence"""
 
 Parts = list[tuple[str, str | None]]
 """words, each with the key of its part; words of one key are linked, a key of None links nothing"""
@@ -233,3 +245,51 @@ def english_year(year: int) -> str:
     if not rest:
         return f"{_ENGLISH[century]} hundred"
     return f"{_ENGLISH[century]} {'oh ' if rest < 10 else ''}{_ENGLISH[rest]}"
+
+
+def generate(num_train: int, num_valid: int, num_test: int, longest: int, seed: int) -> dict[str, list[SentencePair]]:
+    """The parts of the corpus; training and validation end at `longest` French words. The same seed gives the same text."""
+    draw, seen = random.Random(seed), set[str]()
+
+    def unseen(num_words: int) -> SentencePair:
+        while True:
+            pair = sentence(draw, num_words)
+            if pair is not None and pair.source not in seen:
+                seen.add(pair.source)
+                return pair
+
+    def short() -> SentencePair:
+        # A power above 1 makes short sentences more frequent.
+        share: float = draw.random() ** 2.5
+        return unseen(SHORTEST + int(share * (longest - SHORTEST + 1)))
+
+    num_lengths = LONGEST + 1 - SHORTEST
+    test = [unseen(SHORTEST + i * num_lengths // num_test) for i in range(num_test)]
+    valid = [short() for _ in range(num_valid)]
+    return {"train": [short() for _ in range(num_train)], "valid": valid, "test": test}
+
+
+def write(folder: Path, parts: dict[str, list[SentencePair]]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, pairs in parts.items():
+        for language, side in (("fr", "source"), ("en", "target")):
+            lines = "".join(f"{getattr(pair, side)}\n" for pair in pairs)
+            (folder / f"{part}.{language}").write_text(lines, encoding="utf-8", newline="\n")
+    links = [pair.links for pair in parts["test"]]
+    (folder / "test.links.json").write_text(json.dumps(links), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", type=Path, help="folder to write")
+    sizes = {"train": 6000, "valid": 30, "test": 87}
+    for part, size in sizes.items():
+        parser.add_argument(f"--{part}", type=int, default=size, help=f"pairs of {part}; {size}")
+    parser.add_argument("--longest", type=int, default=30, help="words of the longest sentence of training; 30")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    write(options.output, generate(options.train, options.valid, options.test, options.longest, options.seed))
+
+
+if __name__ == "__main__":
+    main()

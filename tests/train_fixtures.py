@@ -1,5 +1,6 @@
 """A corpus to train on within seconds, and runs over it."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,18 @@ def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: A
 
 def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
     return load_file(folder / "checkpoints" / f"step-{step:08d}" / "training.safetensors")
+
+
+def metrics(folder: Path, kind: str = "") -> list[dict[str, Any]]:
+    """What a run wrote down as it went, all or of one kind."""
+    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in found if kind in ("", line["kind"])]
+
+
+def position(folder: Path, step: int) -> Any:
+    """In the text, at a checkpoint."""
+    state = folder / f"checkpoints/step-{step:08d}/state.json"
+    return json.loads(state.read_text())["position"]
 
 
 def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> DeviceBatch:

@@ -1,7 +1,10 @@
-"""A web server on this machine that misbehaves as it is told."""
+"""A web server on this machine that misbehaves as it is told, and archives for it to hand out."""
 
+import io
+import tarfile
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +25,29 @@ def serving(server: AnyServer) -> Iterator[AnyServer]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def tar_of(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    """An archive of files, and of links to anywhere."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+    return content.getvalue()
+
+
+def zip_of(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return content.getvalue()
 
 
 @dataclass

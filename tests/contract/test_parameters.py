@@ -1,4 +1,4 @@
-"""How many weights there are, and what they are called in a model folder."""
+"""How many weights there are."""
 
 import math
 
@@ -37,24 +37,6 @@ def count(config: ModelConfig) -> int:
 def test_the_paper_sizes(size, expected):
     config = sized(size, source_vocab_size=TOKENS, target_vocab_size=TOKENS)
     assert by_formula(config) == count(config) == expected
-
-
-def linears(path: str, *names: str) -> list[str]:
-    return [f"{path}.{name}.{part}" for name in names for part in ("weight", "bias")]
-
-
-def test_the_weight_names_of_the_paper_model(tiny_config):
-    attention, feed_forward = ("norm", "query", "key", "value", "output"), ("hidden", "output")
-    assert list(build(tiny_config(num_decoder_layers=1)).state_dict()) == [
-        "source.embedding.weight",
-        *linears("encoder.layers.0.self_attention", *attention),
-        *linears("encoder.layers.0.feed_forward", "norm", *feed_forward),
-        "target.embedding.weight",
-        *linears("decoder.layers.0.self_attention", *attention),
-        *linears("decoder.layers.0.cross_attention", *attention),
-        *linears("decoder.layers.0.feed_forward", "norm", *feed_forward),
-        "output.weight",
-    ]
 
 
 def test_a_recurrent_model_has_as_many_weights_as_the_transformer_of_its_size():

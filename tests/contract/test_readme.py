@@ -99,14 +99,6 @@ def test_long_commands_name_flags_that_exist() -> None:
         assert {word for word in words if word.startswith("-")} <= flags, words
 
 
-def test_the_two_set_up_commands_are_what_is_tested() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "./check\n" in blocks(ROOT / "README.md", "bash")
-    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "./check"
-    assert os.access(ROOT / "check", os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
-    assert "pip install -c constraints.txt ." in text
-
-
 def test_links_lead_somewhere() -> None:
     for page in (*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"):
         text = BLOCK.sub("", page.read_text(encoding="utf-8"))

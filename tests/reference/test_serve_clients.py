@@ -39,9 +39,6 @@ def client(server: Running) -> Iterator[openai.OpenAI]:
         yield made
 
 
-# libretranslatepy
-
-
 def test_libretranslatepy(server: Running, model: regard.Model) -> None:
     client = LibreTranslateAPI(server.url, api_key=KEY)
     assert client.translate(TEXT, "fr", "en") == model.translate(TEXT)
@@ -49,9 +46,6 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
     assert {each["code"] for each in LibreTranslateAPI(server.url).languages()} == {"en", "fr"}
     with pytest.raises(urllib.error.HTTPError, match="403"):
         LibreTranslateAPI(server.url, api_key="x" * 20).translate(TEXT, "fr", "en")
-
-
-# openai
 
 
 def test_openai_models(client: openai.OpenAI) -> None:
@@ -111,9 +105,6 @@ def test_openai_errors(server: Running, client: openai.OpenAI) -> None:
     stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x" * 20, max_retries=0)
     with stranger, pytest.raises(openai.AuthenticationError):
         stranger.models.list()
-
-
-# what others send, as their code writes it
 
 
 def test_mastodon(server: Running) -> None:

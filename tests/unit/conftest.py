@@ -1,4 +1,4 @@
-"""A tiny model and a corpus that many share, what a model folder says of itself, and the server of `web_fixtures`."""
+"""What many share: a tiny model, a server of models, a corpus, a manifest, and the server of `web_fixtures`."""
 
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fixtures import make_model_folder
+from serve_fixtures import Running, make_folders, running
 from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
@@ -22,6 +23,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def model(folder: Path) -> Model:
     return load(folder, threads=1)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A model of every kind that can be served."""
+    return make_folders(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="session")
+def server(folders: list[Path]) -> Iterator[Running]:
+    with running(folders) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -45,13 +45,6 @@ def test_a_hidden_word_weighs_nothing():
     assert fused(query, key, value, Visibility(one, two)).flatten().tolist() == [3, 4]
 
 
-def test_shared_keys_are_those_of_their_group():
-    """Two of four heads share each head of keys; equal to the formula with every key head written out twice."""
-    query, key, value = torch.randn(2, 4, 5, 6), torch.randn(2, 2, 7, 6), torch.randn(2, 2, 7, 6)
-    one_each = [torch.stack([each[:, head // 2] for head in range(4)], dim=1) for each in (key, value)]
-    torch.testing.assert_close(written_out(query, key, value, None), written_out(query, *one_each, None))
-
-
 # ------------------------------------------------------------ fast kernels equal the formula
 
 SOURCE, TARGET = torch.tensor([7, 3, 1, 5, 2]), torch.tensor([4, 6, 1, 11, 2])

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from cli_fixtures import run
 from fixtures import make_model_folder
 from serve_fixtures import make_story_folder
-from typer.testing import CliRunner
 
 import regard
 from regard.api import Model
-from regard.cli.main import app
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Emission
 from regard.errors import ModelError, UsageError
@@ -59,6 +58,9 @@ def test_what_the_model_reads(model: Model) -> None:
     assert read == f"Hello, Jane {MARK} a b"
     longest = own.source.decode(chat_prompt(own, turns).source[:-1])
     assert longest == f" {MARK} ".join(turns[-MOST_TURNS:])
+    translator = regard.load("chat")._translator
+    typed, plain = "I don\u2019t know\u2026", "I don't know..."
+    assert chat_prompt(translator, [typed]) == chat_prompt(translator, [plain])
 
 
 def chosen(turns: Sequence[str], *rounds: Sequence[str]) -> str:
@@ -198,30 +200,21 @@ def test_what_cannot_be_said(model: Model, tmp_path: Path) -> None:
 
 
 def chat(folder: Path, *words: str, typed: str = "") -> str:
-    ran = CliRunner().invoke(app, ["chat", "--model", str(folder), "--threads", "1", *words], typed)
+    ran = run("chat", "--model", folder, "--threads", 1, *words, stdin=typed.encode())
     assert ran.exit_code == 0, ran.output
     return ran.stdout
 
 
-def test_the_command_answers_once(folder: Path, model: Model) -> None:
+def test_the_command_answers_once_and_line_by_line(folder: Path, model: Model) -> None:
     said = chat(folder, "--once", "Hi how are you", "--seed", "4")
     assert said == model.reply("Hi how are you", seed=4) + "\n"
     shown = json.loads(chat(folder, "--once", "Hi", "--seed", "4", "--json"))
     assert shown == {"text": "Hi", "reply": model.reply("Hi", seed=4), "number": 1}
     for setting in ("min_probability=1", "least_probability=1", "decode.least_probability=1"):
         assert chat(folder, "--once", "Hi", "--set", setting) == chatting._UNSURE_REMARKS[0] + "\n"
-
-
-def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
     said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split("\n")
     talk = model.chat(seed=4)
     first, second = talk.say("Hello"), talk.say("Hello")
     assert said == [first, "", second, first, ""]
     shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
     assert [json.loads(line)["reply"] for line in shown] == [first, second]
-
-
-def test_a_turn_is_normalised() -> None:
-    translator = regard.load("chat")._translator
-    typed, plain = "I don\u2019t know\u2026", "I don't know..."
-    assert chat_prompt(translator, [typed]) == chat_prompt(translator, [plain])

@@ -116,7 +116,6 @@ XLIFF = '<xliff version="2.0" srcLang="{}" trgLang="{}"><file><unit><segment><so
         (".xlf", '<xliff version="1.2"><file source-language="fr" target-language="en_GB"/></xliff>', ("fr", "en")),
         (".po", 'msgid ""\nmsgstr ""\n"Language: pt_BR\\n"\n', ("", "pt")),
         (".html", '<!DOCTYPE html><html class=x lang="fr-CA"><p lang="de">', ("fr", "")),
-        (".html", "<p lang='de'>", ("", "")),
         (".txt", 'lang="de"', ("", "")),
     ],
 )

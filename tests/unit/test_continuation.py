@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli_fixtures import run
 from serve_fixtures import make_story_folder
-from typer.testing import CliRunner
+from typer.testing import Result
 
 import regard
 from regard.api import Model
-from regard.cli.main import app
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, search
 from regard.errors import UsageError
@@ -127,30 +127,26 @@ def test_what_is_recent() -> None:
     assert recent(["x", "word " * 500]) == [("word " * 500).strip()]
 
 
-def write(folder: Path, *words: str) -> str:
-    ran = CliRunner().invoke(app, ["write", "-m", str(folder), "--threads", "1", *words])
-    assert ran.exit_code == 0, ran.output
-    return ran.stdout
+def write(folder: Path, *words: object, stdin: bytes | None = None) -> Result:
+    return run("write", "-m", folder, "--threads", 1, *words, stdin=stdin)
 
 
 def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     options = ("Jane", "--length", "5", "--seed", "3", "--endings", "2")
     endings = [model.write("Jane", length=5, seed=3, number=number) for number in range(2)]
-    assert write(folder, *options) == "\n\n".join(endings) + "\n"
-    shown = [json.loads(line) for line in write(folder, *options, "--json").splitlines()]
+    assert write(folder, *options).stdout == "\n\n".join(endings) + "\n"
+    shown = [json.loads(line) for line in write(folder, *options, "--json").stdout.splitlines()]
     assert [each["text"] for each in shown] == endings
-    ran = CliRunner().invoke(app, ["write", "-m", str(folder), "Jane", "--endings", "0"])
+    ran = write(folder, "Jane", "--endings", 0)
     assert ran.exit_code == 2 and "--endings must be at least 1" in ran.stderr
-    alike = ["write", "-m", str(folder), "Jane", "--endings", "2"]
     for wish in (["--temperature", "0"], ["--set", "temperature=0"], ["--set", "method=greedy"]):
-        ran = CliRunner().invoke(app, [*alike, *wish])
+        ran = write(folder, "Jane", "--endings", 2, *wish)
         assert ran.exit_code == 2 and "all would be alike" in ran.stderr
 
 
 @pytest.mark.parametrize("text", ["Il était une fois un petit chat", "Once upon a time a cat"])
 def test_a_beginning_in_another_language_is_told_and_goes_on(folder: Path, model: Model, text: str) -> None:
-    options = ["--length", "5", "--seed", "3"]
-    ran = CliRunner().invoke(app, ["write", "-m", str(folder), "--threads", "1", text, *options])
+    ran = write(folder, text, "--length", 5, "--seed", 3)
     assert ran.exit_code == 0
     assert ran.stdout == model.write(text, length=5, seed=3) + "\n"
     told = "regard: the text seems to be in fr, and story writes en: what follows may make little sense"
@@ -158,8 +154,6 @@ def test_a_beginning_in_another_language_is_told_and_goes_on(folder: Path, model
 
 
 def test_a_beginning_comes_through_a_pipe(folder: Path, model: Model) -> None:
-    command = ["write", "-m", str(folder), "--threads", "1", "--length", "500", "--seed", "3"]
     written = model.write("Jane", length=500, seed=3)
     for words in ([], ["-"]):
-        ran = CliRunner().invoke(app, [*command, *words], input="Jane\n")
-        assert ran.stdout == written + "\n"
+        assert write(folder, "--length", 500, "--seed", 3, *words, stdin=b"Jane\n").stdout == written + "\n"

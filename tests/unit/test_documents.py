@@ -178,9 +178,6 @@ def test_markdown_has_the_same_blocks(kind: str) -> None:
     assert after == before
 
 
-# --- cancelled documents
-
-
 @pytest.mark.parametrize("suffix, unit", [(".md", "["), (".md", "*a "), (".html", "<b>")])
 def test_even_one_paragraph_is_cancelled_midway(suffix: str, unit: str) -> None:
     asked = count()

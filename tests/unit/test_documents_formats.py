@@ -37,14 +37,11 @@ def loud(text: str, suffix: str = ".html") -> str:
         (".txt", "Bonjour\r\n\r\n  Bonjour  \n", "Hello\r\n\r\n  Hello  \n"),
         (".html", "<p>Le chat <b>noir</b> dort.</p>", "<p>The black <b>cat</b> sleeps.</p>"),
         (".html", "<p>Tapez <code>ls</code> ici", "<p>Type <code>ls</code> here"),
-        (".html", "<div>Bonjour <code>ls</div>Bonjour", "<div>Hello <code>ls</div>Bonjour"),
         (".md", "## Bonjour ##\n\n- un chat\n- deux chats\n", "## Hello ##\n\n- a cat\n- two cats\n"),
-        (".md", "> Le chat\n> noir dort.\n", "> The black\n> cat sleeps.\n"),
         (".md", "| Bonjour | un chat |\n|---|---|\n| deux chats | Bonjour |", "| Hello | a cat |\n|---|---|\n| two cats | Hello |"),
         (".md", "Bonjour {{ x[0] }} !\n", "Hello {{ x[0] }}!\n"),
         (".po", 'msgid "Bonjour %s !"\nmsgstr ""\n', 'msgid "Bonjour %s !"\nmsgstr "Hello %s!"\n'),
         (".po", 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] ""\r\nmsgstr[1] ""\r\n', 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] "a cat"\r\nmsgstr[1] "two cats"\r\n'),
-        (".po", 'msgid "Bonjour\\nBonjour\\n"\nmsgstr ""\n', 'msgid "Bonjour\\nBonjour\\n"\nmsgstr ""\n"Hello\\n"\n"Hello\\n"\n'),
         # An & between words is one of them; in a page it is always a reference.
         (".md", "Help & Support\n", "Aide et assistance\n"),
         (".html", "<p>Terms & Conditions</p>", "<p>Conditions &amp; mentions</p>"),
@@ -59,9 +56,6 @@ def test_wrapped_lines_are_one_sentence_and_stay_wrapped() -> None:
     assert segment_texts(text.encode(), ".txt") == [text.replace("\n", " ")]
     assert loud(text, ".txt") == text.upper()
     assert segment_texts(b"Le chat dort\nsur la table\n", ".txt") == ["Le chat dort", "sur la table"]  # fmt: skip
-
-
-# --- tags and placeholders
 
 
 class Aligned:
@@ -160,17 +154,12 @@ def test_overlapping_tags_keep_their_order() -> None:
     assert f"<target>{target}</target>" in loud(text, ".xliff")
 
 
-# --- labels
-
-
 @pytest.mark.parametrize(
     "source, target, language, expected",
     [
         ("Name", "Nom :", "fr", "Nom"),
         ("Supports HTTP", "prend en charge HTTP", "fr", "Prend en charge HTTP"),
         ("Name:", "Nom", "fr", "Nom :"),
-        ("Loading...", "Chargement…", "fr", "Chargement..."),
-        ("at 5 p.m.", "à 17 h", "fr", "à 17 h"),
         ("« Viens ! »", "Come!", "en", "Come!"),
         ("Name:", "名前", "ja", "名前"),
     ],
@@ -206,24 +195,18 @@ def test_a_catalogue_keeps_its_keyboard_letters_and_spaces() -> None:
     [
         ("JEAN : Quoi ?\nMARIE : Rien.", ["JEAN : Quoi ?", "MARIE : Rien."]),
         ("John: What\nis it?\nMary Ann: Nothing.", ["John: What is it?", "Mary Ann: Nothing."]),
-        ("I said to\nJohn: come here.", ["I said to John: come here."]),
     ],
 )
 def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
     assert segment_texts(CUE.format(cue).encode(), ".srt") == texts
 
 
-# --- attributes of HTML
-
-
 @pytest.mark.parametrize(
     "before, after",
     [
         ("<p TITLE = 'un chat' lang=x>Oui</p>", "<p TITLE = 'UN CHAT' lang=x>OUI</p>"),
-        ('<input placeholder="nom" name="nom">', '<input placeholder="NOM" name="nom">'),
         ('<input type=SUBMIT value="oui">', '<input type=SUBMIT value="OUI">'),
         ('<meta name="description" content="oui">', '<meta name="description" content="OUI">'),
-        ('<link rel="stylesheet" title="oui">', '<link rel="stylesheet" title="oui">'),
         ("<p>Un <b title=oui>chat</b> noir", "<p>UN <b title=oui>CHAT</b> NOIR"),
         ('<p>Un <a href="?a=b&title=c" title="oui">chat', '<p>UN <a href="?a=b&title=c" title="OUI">CHAT'),
         ('<a title="<?= oui ?>">chat</a>', '<a title="<?= oui ?>">CHAT</a>'),
@@ -243,9 +226,6 @@ def test_a_page_declares_its_new_language() -> None:
     assert out.data.decode() == expected
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
     assert out.data.decode() == page.replace("Oui", "OUI")
-
-
-# --- bilingual formats, encodings, errors
 
 
 def test_what_is_translated_already_stays() -> None:

@@ -48,8 +48,6 @@ def test_where_marks_would_be_lost_the_words_between_them_are_translated() -> No
     "before, after",
     [
         ("[^1]: Un.\n[^deux]:   Deux\n", "[^1]: UN.\n[^deux]:   DEUX\n"),
-        ("[^1]: Un.\n[r]: http://x.org\n", "[^1]: UN.\n[r]: http://x.org\n"),
-        ("Chat\n: Un animal.\n: Un mot.\n", "CHAT\n: UN ANIMAL.\n: UN MOT.\n"),
         ("Chat\n\n:   Un animal\n    noir.\n\n    Et doux.\n", "CHAT\n\n:   UN ANIMAL\n    NOIR.\n\n    ET DOUX.\n"),
         ("un\\\ndeux  \ntrois\\\\\nquatre\n", "UN\\\nDEUX  \nTROIS\\\\\nQUATRE\n"),
         ("[![Un](a)](b) ![Deux](c)\n", "[![UN](a)](b) ![DEUX](c)\n"),
@@ -64,10 +62,8 @@ def test_blocks_by_hand(before: str, after: str) -> None:
     "text, seen",
     [
         ("Voir ![un chat](x.png) ici.\n", ["Voir ici.", "un chat"]),
-        ("![un chat](x.png) Voir.\n", ["un chat", "Voir."]),
         ("> Voir ![un\n> *chat*](x.png), un chien!\n", ["Voir , un chien!", "un chat"]),
         ("| Voir ![un chat](x) |\n|---|\n| **![](x.png) deux** |\n", ["Voir", "un chat", "deux"]),
-        ("![un chat](x.png)\n", ["un chat"]),
     ],
 )  # fmt: skip
 def test_what_is_said_of_an_image_is_no_part_of_the_sentence(text: str, seen: list[str]) -> None:

@@ -17,14 +17,6 @@ def test_bleu_of_one_wrong_word_by_hand() -> None:
     assert score.bleu == pytest.approx(expected)
 
 
-def test_a_score_says_how_it_was_computed() -> None:
-    score = evaluate(REFERENCES, REFERENCES, name="mine")
-    assert str(score) == f"mine  BLEU 100.00  chrF 100.0  ({score.bleu_signature})"
-    assert "nrefs:1|case:mixed" in score.bleu_signature and "tok:13a" in score.bleu_signature
-    assert "nc:6|nw:0" in score.chrf_signature
-    assert score.to_dict()["bleu"] == score.bleu
-
-
 def test_what_has_no_score_is_refused() -> None:
     with pytest.raises(DataError, match="as many lines: got 1 and 2"):
         evaluate(REFERENCES[:1], REFERENCES)

@@ -23,7 +23,6 @@ def targets(pairs: dict[str, str], sentence: str) -> list[str]:
         ("L'eau-de-vie est forte", ["brandy"]),
         ("Il code en C++.", ["C plus plus"]),
         ("Orange vend une orange", ["Orange SA", "orange"]),
-        ("ORANGE", ["orange"]),
     ],
 )
 def test_terms_of_a_sentence(sentence: str, expected: list[str]) -> None:
@@ -50,7 +49,6 @@ def test_a_term_is_found_whatever_its_apostrophes_and_accents() -> None:
     "content, message",
     [
         (b"chat\tcat\nchien dog\n", r"terms.tsv:2: a line must be a word TAB its translation: got"),
-        (b"chat\t \n", "terms.tsv:1: a line must be a word TAB"),
         (b"chat\tcat\n\xff\tx\n", "terms.tsv:2: a line must be UTF-8 text"),
         (b"chat\tcat\nchat\tpuss\n", "'chat' has 'cat' and 'puss'; leave one out"),
     ],

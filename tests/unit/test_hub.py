@@ -1,22 +1,19 @@
 """A model of the web is there whole and checked, or not at all, whatever the server or the disk does."""
 
 import hashlib
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import tarfile
 import threading
 import time
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures import make_model_folder
-from web_fixtures import Page, Web
+from web_fixtures import Page, Web, tar_of, zip_of
 
 from regard.api import load
 from regard.errors import DataError, ModelError, RegardError, UsageError
@@ -40,16 +37,6 @@ def archive(model: Path) -> bytes:
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path / "models"))
     return tmp_path / "models"
-
-
-def tar_of(files: dict[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as tar:
-        for name, data in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    return content.getvalue()
 
 
 def sha256(content: bytes) -> str:
@@ -89,11 +76,7 @@ def test_an_archive_becomes_a_model_with_a_name(web: Web, models: Path, archive:
 
 def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: Path) -> None:
     files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as zipped:
-        for name, data in files.items():
-            zipped.writestr(name, data)
-    web.pages["/zipped.zip"] = Page(content.getvalue())
+    web.pages["/zipped.zip"] = Page(zip_of(files))
     assert bring(f"{web.url}/zipped.zip") == models / "zipped"
     listed = serve_folder(web, "folder", files)
     web.pages["/folder/model.safetensors"].cut_after.append(1_000)
@@ -166,14 +149,8 @@ def test_archives_that_are_no_models_are_refused(web: Web, models: Path, files: 
 
 
 def test_links_are_left_out_and_torn_archives_refused(web, models, archive, model, tmp_path):
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w:gz") as tar:
-        for path in model.iterdir():
-            tar.add(path, path.name)
-        link = tarfile.TarInfo("extra.json")
-        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
-        tar.addfile(link)
-    web.pages["/linked.tar.gz"] = Page(content.getvalue())
+    files = {path.name: path.read_bytes() for path in model.iterdir()}
+    web.pages["/linked.tar.gz"] = Page(tar_of(files, links={"extra.json": str(tmp_path / "secret")}))
     assert not (bring(f"{web.url}/linked.tar.gz") / "extra.json").exists()
     web.pages["/torn.tar.gz"] = Page(archive[:-500])
     with pytest.raises(ModelError, match="must be intact"):
@@ -186,9 +163,7 @@ def test_links_are_left_out_and_torn_archives_refused(web, models, archive, mode
     [
         ("http://example.org/a.zip", {}, "must be an address https://"),
         ("teacher", {}, "an address https://…, hf:owner/name, or opus-mt: and a pair such as en-de: got 'teacher'"),
-        ("https://example.org/", {}, "letters, digits, . _ and -: got ''; give another --name"),
         ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),
-        ("hf:model", {}, "written hf:owner/name"),
         ("hf:a/b", {"sha256": "0" * 64}, "hf:owner/name@revision instead"),
     ],
 )

@@ -11,8 +11,6 @@ from regard.text import language
     [
         ("Où est\n\n le\tchat ?", "fr"),
         ("Where is the cat?", "en"),
-        ("Wo ist die Katze?", "de"),
-        ("Где кошка?", "ru"),
         ("猫在哪里？", "zh"),
         ("LE CHAT EST NOIR", "fr"),
         ("Ça marche, c\u2019était l\u2019été".replace("é", "e\u0301"), "fr"),
@@ -43,7 +41,6 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     [
         ("Where is the cat today, my friend?", "en"),
         ("Where is it?", "en"),
-        ("Good morning everyone", ""),
         ("Is it?", ""),
         ("1 2 3 " * 200 + "Where is the cat today, my friend?", ""),
     ],
@@ -66,12 +63,10 @@ ENGLISH = "Where is the cat today, my friend?"
     "texts, code",
     [
         ([ENGLISH], "en"),
-        (["How are you?"], "en"),
         ([f"{ENGLISH}\nOK"] * 9 + ["Le chat dort ici."], "en"),
         ([ENGLISH, "Où est le chat, mon ami ?"], ""),
         ([ENGLISH * 40 + "\n" + "Le chat dort sur la table rouge. " * 40], ""),
         (["Merci beaucoup, mon ami"], "fr"),
-        (["relation"], ""),
         ([], ""),
     ],
 )

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.config import ModelConfig
 from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropout, quartered_dropout
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
-from regard.model.position import PositionalEncoding, rotate, rotation, sinusoidal
+from regard.model.position import PositionalEncoding, sinusoidal
 from regard.model.transformer import build
 
 
@@ -41,18 +40,6 @@ def test_sinusoids_on_paper():
     assert encoding[3].tolist() == pytest.approx(third, abs=1e-6)
 
 
-def test_a_fixed_offset_is_a_rotation():
-    """Section 3.5: PE(pos + k) is the same linear function of PE(pos) wherever pos is."""
-    d_model, k = 6, 3
-    encoding = sinusoidal(torch.arange(40)[None], d_model)[0].double()
-    turn = torch.zeros(d_model, d_model, dtype=torch.float64)
-    for i in range(d_model // 2):
-        angle = k / 10000 ** (2 * i / d_model)
-        turn[2 * i, 2 * i] = turn[2 * i + 1, 2 * i + 1] = math.cos(angle)
-        turn[2 * i, 2 * i + 1], turn[2 * i + 1, 2 * i] = math.sin(angle), -math.sin(angle)
-    torch.testing.assert_close(encoding[:-k] @ turn.T, encoding[k:], atol=1e-5, rtol=0)
-
-
 def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
     layer = PositionalEncoding(tiny_config())
     layer.tabulate(7, torch.device("cpu"))
@@ -63,21 +50,6 @@ def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
         assert torch.equal(layer(positions), expected), "how far they go is not known"
         found = layer(positions, longest=length)
         torch.testing.assert_close(found, expected + 1 if length <= 7 else expected)
-
-
-def test_rotary_scores_depend_on_the_distance_only():
-    query, key = torch.randn(1, 3, 1, 10).double(), torch.randn(1, 3, 1, 10).double()
-    config = ModelConfig(d_model=30, num_heads=3)
-
-    def score(query_place: int, key_place: int) -> torch.Tensor:
-        turned_query = rotate(query, rotation(torch.tensor([[query_place]]), config))
-        turned_key = rotate(key, rotation(torch.tensor([[key_place]]), config))
-        return (turned_query * turned_key).sum(-1)
-
-    torch.testing.assert_close(score(5, 2), score(103, 100), atol=1e-4, rtol=0)
-    torch.testing.assert_close(score(0, 7), score(13, 20), atol=1e-4, rtol=0)
-    assert not torch.allclose(score(5, 2), score(5, 3), atol=1e-2)
-    assert not torch.allclose(score(5, 2), score(2, 5), atol=1e-2)
 
 
 T, N = True, False

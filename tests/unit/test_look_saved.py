@@ -14,10 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import torch
+from cli_fixtures import run
 from look_fixtures import SENTENCE, make_session, make_subject
-from typer.testing import CliRunner
 
-from regard.cli.main import app
 from regard.config import DecodeConfig
 from regard.errors import DataError, MissingExtra, UsageError
 from regard.look.attention_view import attention
@@ -43,9 +42,6 @@ def carried(page: str) -> dict[str, Any]:
 
 def decoded(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
-
-
-# ------------------------------------------------------------------------------------- one file
 
 
 def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
@@ -119,12 +115,6 @@ def test_a_text_cannot_break_out_of_the_page() -> None:
     assert html.unescape(title) == evil
 
 
-# --------------------------------------------------------------------------------------- linker
-
-
-# ------------------------------------------------------------------------------------- pictures
-
-
 @pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
 def test_a_run_as_a_picture(architecture: str) -> None:
     session = make_session(make_subject(architecture=architecture), "Il a $5 et $6.", beam=1, max_length=16)
@@ -147,18 +137,11 @@ def test_without_matplotlib_the_extra_is_named(look: Look, tmp_path: Path, monke
         look.save(tmp_path / "a.pdf")
 
 
-# ------------------------------------------------------------------------------------- the rest
-
-
-def invoke(*arguments: object) -> Any:
-    return CliRunner().invoke(app, ["look", *(str(each) for each in arguments)])
-
-
 def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
     page, points = tmp_path / "look.html", tmp_path / "points"
     trace, drawing = tmp_path / "trace", tmp_path / "drawing"
-    answer = invoke(
-        *(SENTENCE, "--model", folder, "--html", page, "--png", points, "--svg", drawing),
+    answer = run(
+        *("look", SENTENCE, "--model", folder, "--html", page, "--png", points, "--svg", drawing),
         *("--save", trace, "--json", "--set", "beam=1", "--compare", folder),
     )
     assert answer.exit_code == 0, answer.output
@@ -185,11 +168,11 @@ def test_the_command_serves_the_page(folder: Path, monkeypatch: pytest.MonkeyPat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Server, "serve_forever", interrupted)
-    answer = invoke(SENTENCE, "--model", folder)
+    answer = run("look", SENTENCE, "--model", folder)
     assert answer.exit_code == 130
     assert len(opened) == 1 and opened[0].startswith("http://127.0.0.1:")
     assert opened[0] in answer.stderr
-    assert invoke(SENTENCE, "--model", folder, "--no-browser").exit_code == 130
+    assert run("look", SENTENCE, "--model", folder, "--no-browser").exit_code == 130
     assert len(opened) == 1
 
 
@@ -202,7 +185,7 @@ def test_the_users_mistakes_are_one_sentence(folder: Path) -> None:
         [SENTENCE, "--port", "99999", "--no-browser"],
         [SENTENCE, "--html", "no/such/folder/look.html"],
     ):
-        answer = invoke(*arguments, "--model", folder)
+        answer = run("look", *arguments, "--model", folder)
         assert answer.exit_code == 2, arguments
         assert answer.stderr.startswith("regard: ") and answer.stderr.count("\n") == 1
 

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.transformer import EncoderDecoder, EncoderOnly, build
+from regard.model.transformer import EncoderOnly, build
 from regard.train import linear_cross_entropy as kernels
 from regard.train import loss
 from regard.train.linear_cross_entropy import LinearCrossEntropy
@@ -17,16 +17,6 @@ from regard.train.loss import Tensors, batch_loss, smoothed_cross_entropy, symme
 
 PAD = 0
 SIZES: Any = dict(source_vocab_size=17, target_vocab_size=17, num_encoder_layers=1, d_model=12, d_ff=19, num_heads=3)
-
-
-def test_label_smoothing_by_hand() -> None:
-    # p = (1/2, 1/4, 1/8, 1/8), correct is 1, epsilon 0.2 over 4 pieces:
-    # q = (0.05, 0.85, 0.05, 0.05), so the loss is 0.05 ln 2 + 0.85 ln 4 + 0.1 ln 8.
-    logits = torch.log(torch.tensor([[0.5, 0.25, 0.125, 0.125]]))
-    sums = smoothed_cross_entropy(logits, torch.tensor([1]), PAD, 0.2)
-    expected = 0.05 * math.log(2) + 0.85 * math.log(4) + 0.1 * math.log(8)
-    assert sums.loss.item() == pytest.approx(expected, rel=1e-6)
-    assert sums.negative_log_likelihood.item() == pytest.approx(math.log(4), rel=1e-6)
 
 
 def test_equal_to_torch_with_padding() -> None:
@@ -96,40 +86,6 @@ def test_symmetric_divergence_by_hand() -> None:
     found = symmetric_divergence(first, second, torch.tensor([True]))
     assert found.item() == pytest.approx((forth + back) / 2, rel=1e-5)
     assert symmetric_divergence(first, second, torch.tensor([False])).item() == 0
-
-
-def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
-    model = build(ModelConfig(num_decoder_layers=1, **SIZES), dropout=0.3)
-    assert isinstance(model, EncoderDecoder)
-    target = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 10, 0, 0]])
-    output = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
-    batch = Tensors(
-        torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]]), torch.tensor([4, 2]), target, output, torch.tensor([5, 3])
-    )
-    return model, batch
-
-
-def test_packed_and_padded_batches_have_the_same_sums_and_gradients() -> None:
-    model, batch = tiny_batch()
-    model.eval()
-    packed_batch = Tensors(
-        torch.tensor([[5, 6, 7, 3, 8, 3]]),
-        batch.source_lengths,
-        torch.tensor([[2, 5, 6, 7, 8, 2, 9, 10]]),
-        torch.tensor([[5, 6, 7, 8, 3, 9, 10, 3]]),
-        batch.target_lengths,
-    )
-    gradients = []
-    for tensors, packed in ((batch, False), (packed_batch, True)):
-        model.zero_grad()
-        sums = batch_loss(model, tensors, packed=packed, longest=5, label_smoothing=0.1)
-        sums.loss.backward()
-        gradients.append(([p.grad.clone() for p in model.parameters() if p.grad is not None], sums))
-    (first, padded), (second, packed_sums) = gradients
-    torch.testing.assert_close(padded.loss, packed_sums.loss)
-    assert len(first) == len(second) > 0
-    for one, other in zip(first, second, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
 NUM_PLACES, SHARE = 13, 0.3

@@ -33,10 +33,8 @@ def vocabulary(*words: str, unknown: str = "") -> TokenizerBase:
     "given, read",
     [
         ("I don\u2019t, \u201cyes\u201d, d\u00b4un", "I don't, \"yes\", d'un"),
-        ("the \ufb01rst cafe\u0301, garc\u0327on", "the first café, garçon"),
         ("re\u00adsult, a\u200b \u2060b\ufeff\u200e", "result, a b"),
         ("1\u202f000\u00a0000 \u2003 m", "1 000 000 m"),
-        ("late\u2014very late \u2014 yes\u2026", "late \u2013 very late \u2013 yes..."),
         ("le 1\u1d49\u02b3, \U0001d5db\U0001d5f6 \uff21\uff11, \u2167", "le 1er, Hi A1, VIII"),
         ("''yes'' and ,,yes''", '"yes" and "yes"'),
         ("l&rsquo;&eacute;t&eacute;&nbsp;: I&#39;m", "l'été : I'm"),
@@ -76,10 +74,8 @@ def test_every_character_has_its_offset() -> None:
     [
         ("fr", "DÉFENSE DE FUMER !", "Défense de fumer !"),
         ("en", "WHAT AM I TO DO?", "What am I to do?"),
-        ("en", '"I AM LATE"', '"I am late"'),
         ("en", "NATO AND PARIS ARE LATE", "NATO and Paris are late"),
         ("fr", "OTAN", "OTAN"),
-        ("fr", "L'OTAN a dit NON.", "L'OTAN a dit NON."),
         ("de", "42", "42"),
     ],
 )

@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cli_fixtures import run
 from serve_fixtures import Running, running
-from typer.testing import CliRunner
 
 import regard
-from regard.cli.main import app
 from regard.data.lines import on_one_line
 from regard.folder.catalogue import find
 from regard.translate.trace import translate_recorded
@@ -143,7 +142,7 @@ def test_files_are_translated_alike(pair: tuple[regard.Model, list[str], list[st
         "piped": ["translate", "--input", file, "--model", name, "--output", tmp_path / "piped"],
     }
     for output, command in commands.items():
-        assert CliRunner().invoke(app, list(map(str, command))).exit_code == 0
+        assert run(*command).exit_code == 0
         assert (tmp_path / output).read_text(encoding="utf-8").split("\n")[:-1] == wanted, output
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, make_batch, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, make_batch, metrics, position, run
 
 from regard.config import DataConfig, TrainConfig
 from regard.errors import UsageError
@@ -46,16 +46,6 @@ def torchrun(*args: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command(*args), capture_output=True, text=True, timeout=280)
 
 
-def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in found if line["kind"] == kind]
-
-
-def position(folder: Path, step: int) -> Any:
-    state = folder / f"checkpoints/step-{step:08d}/state.json"
-    return json.loads(state.read_text())["position"]
-
-
 @pytest.fixture(scope="module")
 def alone(corpus: DataConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alone") / "run"
@@ -67,11 +57,11 @@ def test_two_sharded_processes_do_what_one_does(corpus: DataConfig, alone: Path,
     settings = dataclasses.replace(SETTINGS, sharded=True)
     done = torchrun(2, corpus, tmp_path / "run", settings)
     assert done.returncode == 0, done.stderr
-    one, two = lines(alone, "train"), lines(tmp_path / "run", "train")
+    one, two = metrics(alone, "train"), metrics(tmp_path / "run", "train")
     assert [line["step"] for line in two] == list(range(1, 7)), "one process writes"
     for expected, found in zip(one, two, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5), found["step"]
-    for expected, found in zip(lines(alone, "valid"), lines(tmp_path / "run", "valid"), strict=True):
+    for expected, found in zip(metrics(alone, "valid"), metrics(tmp_path / "run", "valid"), strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-4)
     assert position(alone, 6) == position(tmp_path / "run", 6)
     whole, other = checkpoint_of(alone, 6), checkpoint_of(tmp_path / "run", 6)
@@ -114,12 +104,12 @@ def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(corp
     finally:
         process.kill()
         errors.close()
-    steps = [line["step"] for line in lines(tmp_path / "run", "train")]
+    steps = [line["step"] for line in metrics(tmp_path / "run", "train")]
     assert steps == list(range(1, len(steps) + 1)), "no step twice, none left out"
     newest = max(int(path.name[5:]) for path in checkpoints.iterdir())
     assert newest == steps[-1], "and the signal saved"
     run(corpus, tmp_path / "run", settings, resume=True, stop_at=newest + 2)
-    last = lines(tmp_path / "run", "train")[-1]["step"]
+    last = metrics(tmp_path / "run", "train")[-1]["step"]
     assert last == newest + 2, "a single process goes on where two have stopped"
     assert (tmp_path / "errors").read_text().count("stopped by SIGTERM with everything saved") == 2
 

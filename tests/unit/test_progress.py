@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from train_fixtures import run
+from train_fixtures import metrics, run
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.train import progress as progress_module
@@ -72,7 +72,7 @@ def test_a_run_of_minutes_goes_on_with_the_minutes_left(corpus: DataConfig, tmp_
     result = run(corpus, tmp_path / "run", settings, resume=True)
     evidence = json.loads((result.folder / "result.json").read_text())
     assert evidence["steps"] > 3 and evidence["seconds"]["training"] >= 1
-    lines = [json.loads(x) for x in (result.folder / "metrics.jsonl").read_text().splitlines()]
+    lines = metrics(result.folder)
     seconds = [line["seconds"] for line in lines]
     assert seconds == sorted(seconds)
     assert lines[-1]["kind"] == "valid" and lines[-1]["step"] == evidence["steps"]

@@ -97,9 +97,6 @@ def is_closed(client: socket.socket) -> bool:
         return True
 
 
-# bodies
-
-
 def test_a_large_body_is_refused_before_it_is_read_and_the_connection_goes_on(server: Running) -> None:
     with server.connect() as client:
         client.sendall(head("/v1/chat/completions", 100_000_000))
@@ -132,9 +129,6 @@ def test_what_is_no_http_is_answered_in_json(server: Running) -> None:
             client.sendall(raw + b"\r\n\r\n")
             status, body = response(client)
         assert status == 400 and "error" in json.loads(body)
-
-
-# slow clients
 
 
 def test_slow_heads_idle_connections_and_slow_bodies_are_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +171,6 @@ def test_who_does_not_read_is_cut(folders: list[Path], monkeypatch: pytest.Monke
             wait_until(lambda: server.server.server_state.connections)
             wait_until(lambda: not server.server.server_state.connections)
         assert server.get("/health").status == 200
-
-
-# too much, too long, cancelled, dead
 
 
 def test_more_than_can_wait_is_told_to_come_back(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,9 +277,6 @@ def test_no_other_machine_is_asked(folders: list[Path], monkeypatch: pytest.Monk
     assert asked and {address[0] for address in asked} == {"127.0.0.1"}
 
 
-# keys and rates
-
-
 def test_every_route_needs_a_key_but_health_the_page_and_what_clients_ask_first(locked: Running) -> None:
     routes = [(method, route.path) for route in locked.app.routes for method in route.methods or ()]
     assert len({path for _, path in routes}) >= 16
@@ -334,9 +322,6 @@ def test_a_rate_holds_for_each_client_whatever_it_claims(folders: list[Path]) ->
     assert behind.client_of("1.2.3.4", {"x-forwarded-for": "10.0.0.1"}) == "1.2.3.4"
 
 
-# other sites
-
-
 def test_only_our_own_names_and_addresses_are_answered(server: Running) -> None:
     for host in ("evil.example", "localhost.evil.example", "a@localhost", "", "localhost:x"):
         answer = server.get("/health", Host=host)
@@ -374,9 +359,6 @@ def test_every_answer_has_safe_headers(server: Running) -> None:
         assert headers["Server"] is None
 
 
-# paths
-
-
 def traversals() -> list[str]:
     ups = ["../", "..\\", "%2e%2e%2f", "%252e%252e%252f", "....//"]
     names = ["/etc/passwd", "C:\\windows\\win.ini", "../x%00.js"]
@@ -394,9 +376,6 @@ def test_no_path_leads_outside(server: Running) -> None:
             assert b"root:" not in body and b"import" not in body
     for name in (*traversals(), str(server.app.models.all["fr-en"].folder)):
         assert server.post("/v1/completions", {**STORY, "model": name}).status == 404, name
-
-
-# logs and metrics
 
 
 def test_the_log_is_json_without_anyones_words(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:

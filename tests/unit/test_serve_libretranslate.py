@@ -1,29 +1,17 @@
 """LibreTranslate's interface as its clients use it: shapes, defaults, errors."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from fixtures import make_model_folder
-from serve_fixtures import Running, load, make_folders, running
+from serve_fixtures import Running, load, running
 
 import regard
 from regard.errors import UsageError
 
 SENTENCE = "Le chat dort, il fait beau."
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return make_folders(tmp_path_factory.mktemp("models"), ("fr-en", "en-fr"))
-
-
-@pytest.fixture(scope="module")
-def server(folders: list[Path]) -> Iterator[Running]:
-    with running(folders) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,11 @@
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from serve_fixtures import NAMES, Answer, Running, make_folders, running, wait_until
+from serve_fixtures import NAMES, Answer, Running, running, wait_until
 
 import regard
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS
@@ -15,17 +14,6 @@ from regard.serve.settings import MAX_CHOICES, MAX_TEXTS
 CHAT = "/v1/chat/completions"
 WRITE = "/v1/completions"
 HELLO = [{"role": "user", "content": "Hello, how are you?"}]
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return make_folders(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def server(folders: list[Path]) -> Iterator[Running]:
-    with running(folders) as started:
-        yield started
 
 
 def answered(server: Running, path: str, **fields: Any) -> Any:

@@ -124,9 +124,7 @@ def test_a_plain_search_is_left_to_the_model():
     "changes",
     [
         {"config": DecodeConfig(method="sample")},
-        {"config": DecodeConfig(coverage_penalty=0.2)},
         {"constraints": [Constraints(prefix=[5])]},
-        {"constraints": [Constraints(banned=[[5]])]},
         {"constraints": [Constraints(required=[[5]])]},
         {"history": []},
         {"attention": True},

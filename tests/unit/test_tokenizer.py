@@ -29,13 +29,14 @@ def sentences(count: int) -> list[str]:
     return [" ".join(generator.choices(words, k=generator.randrange(3, 11))) for _ in range(count)]
 
 
-@pytest.fixture(scope="module", params=["bpe", "unigram"])
-def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    return Tokenizer.train(sentences(301), vocabulary=331, kind=request.param, exact=False)
-
-
 BPE = Tokenizer.train(sentences(301), vocabulary=331, kind="bpe")
 UNIGRAM = Tokenizer.train(sentences(301), vocabulary=331, kind="unigram", exact=False)
+
+
+@pytest.fixture(scope="module", params=[BPE, UNIGRAM], ids=["bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return request.param
+
 
 ODD = "\u2581|\U000f2581|\U000f25810| |  |\t|\n|\0|\ufeff|<s>|</s>|<pad>|<unk>|<0x41>|\U0001f468\u200d\U0001f469|e\u0301|\u202e"
 HARD = st.lists(
@@ -63,12 +64,7 @@ def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> Non
         ids = tokenizer.sample([text], 0.3, seed).lists()[0]
         assert tokenizer.decode(ids) == text
         assert not tokenizer.special_ids & set(ids)
-
-
-@settings(max_examples=60)
-@given(HARD)
-def test_dropout_of_nothing_is_the_plain_segmentation(text: str) -> None:
-    assert BPE.sample([text], 0.0, 1).lists() == [BPE.encode(text)]
+    assert BPE.sample([text], 0.0, seed).lists() == [BPE.encode(text)]
 
 
 def test_batches_special_ids_and_words_wherever_they_stand(tokenizer: Tokenizer) -> None:
@@ -150,15 +146,12 @@ def test_training_repeats_with_the_seed() -> None:
     assert train(1, kind="unigram", exact=False) == train(1, kind="unigram", exact=False)
 
 
-def test_save_and_load_are_the_same_bytes(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_save_and_load_are_the_same_bytes_and_a_wrong_file_is_named(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path / "new" / "tokens.model")
     loaded = Tokenizer.load(tmp_path / "new" / "tokens.model")
     loaded.save(tmp_path / "again.model")
     assert (tmp_path / "again.model").read_bytes() == tokenizer.proto
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["tokens.model"]
-
-
-def test_a_wrong_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "tokens.model"
     for content in (None, b"", BPE.proto[:1000], b"no model\n" * 99):
         if content is not None:

@@ -3,12 +3,11 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sacrebleu
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
 
 from regard.config import DataConfig, sized
 from regard.errors import TrainingError, UsageError
@@ -33,8 +32,7 @@ def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) 
     assert evidence["steps"] == 12 and evidence["scores"][0]["bleu"] == result.scores[0].bleu
     assert 0 < evidence["seconds"]["training"] < evidence["seconds"]["total"]
     assert evidence["hardware"] and set(evidence["versions"]) >= {"regard", "python", "torch"}
-    lines = [json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]]
-    assert [line["step"] for line in lines if line["kind"] == "valid"] == [6, 12]
+    assert [line["step"] for line in metrics(result.folder, "valid")] == [6, 12]
     assert result.scores[0].bleu_signature.endswith(f"version:{sacrebleu.__version__}")
 
 
@@ -61,13 +59,10 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(model, changes, corpus, tmp_path)
     assert any(name.startswith("average.") for name in whole)
     for name, tensor in whole.items():
         assert torch.equal(tensor, parts[name]), name
-
-    def told(folder: str) -> tuple[Any, list[float]]:
-        state = json.loads((tmp_path / folder / "checkpoints/step-00000012/state.json").read_text())
-        lines = (tmp_path / folder / "metrics.jsonl").read_text().splitlines()
-        return state["position"], [json.loads(line)["loss"] for line in lines]
-
-    assert told("whole") == told("parts")
+    found = [tmp_path / "whole", tmp_path / "parts"]
+    assert position(found[0], 12) == position(found[1], 12)
+    losses = [[line["loss"] for line in metrics(folder)] for folder in found]
+    assert losses[0] == losses[1]
 
 
 def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path: Path) -> None:
@@ -110,8 +105,7 @@ def test_patience_ends_a_run_that_no_longer_improves(corpus, tmp_path, monkeypat
         QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, metric="loss", ema=0.0
     )
     result = run(corpus, tmp_path / "run", settings)
-    lines = (result.folder / "metrics.jsonl").read_text().splitlines()
-    assert json.loads(lines[-1])["step"] < 1000
+    assert metrics(result.folder)[-1]["step"] < 1000
     assert said[-1].startswith("stopped early: no better validation in the last 2; --set patience=0")
 
 

@@ -1,7 +1,6 @@
 """Updates: harmful steps change nothing and are counted; products take the fastest way; weight decay and running average by hand."""
 
 import dataclasses
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from train_fixtures import QUICK, checkpoint_of, counting_corpus, make_batch, make_updater, run
+from train_fixtures import QUICK, checkpoint_of, counting_corpus, make_batch, make_updater, metrics, position, run
 
 from regard.config import TrainConfig
 from regard.data.batch_stream import PairStream
@@ -92,17 +91,13 @@ def poison(monkeypatch: pytest.MonkeyPatch, steps: set[int], value: float = math
     monkeypatch.setattr(Updater, "gather", gather)
 
 
-def lines(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poison(monkeypatch, {4, 5})
     assert run(counting_corpus(tmp_path), tmp_path / "run") is not None
-    skipped = [line for line in lines(tmp_path / "run") if line["kind"] == "skipped"]
+    skipped = metrics(tmp_path / "run", "skipped")
     assert [(line["step"], line["total"]) for line in skipped] == [(4, 1), (5, 2)]
     assert skipped[0]["position"]["lanes"] == {"0": [0, 4]}
-    trained = {line["step"]: line["loss"] for line in lines(tmp_path / "run") if line["kind"] == "train"}
+    trained = {line["step"]: line["loss"] for line in metrics(tmp_path / "run", "train")}
     assert [step for step, loss in trained.items() if loss is None] == [4, 5]
     for tensor in checkpoint_of(tmp_path / "run", 12).values():
         assert not tensor.is_floating_point() or tensor.isfinite().all()
@@ -113,19 +108,15 @@ def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(tmp_path, monkey
     settings = dataclasses.replace(QUICK, steps=22, validate_every=11)
     poison(monkeypatch, set(range(12, 12 + MOST_IN_A_ROW)))
     assert run(corpus, tmp_path / "run", settings) is not None
-    found = lines(tmp_path / "run")
+    found = metrics(tmp_path / "run")
     [back] = [line for line in found if line["kind"] == "rollback"]
     assert back["step"] == 11 and "10 steps in a row" in back["reason"]
     train = [line["step"] for line in found if line["kind"] == "train"]
     assert train == list(range(1, 23)), "undone steps are no part of the record"
 
-    def position(folder: str, step: int) -> Any:
-        state = tmp_path / folder / f"checkpoints/step-{step:08d}/state.json"
-        return json.loads(state.read_text())["position"]
-
     monkeypatch.undo()
     run(corpus, tmp_path / "longer", dataclasses.replace(settings, steps=22 + MOST_IN_A_ROW))
-    assert position("run", 22) == position("longer", 32), "the text of undone steps has been read"
+    assert position(tmp_path / "run", 22) == position(tmp_path / "longer", 32), "the text of undone steps has been read"
 
 
 def test_a_cause_that_stays_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

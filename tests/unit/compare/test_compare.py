@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_fixtures import run
 from html5lib import HTMLParser
 from number_phrases import generate, write
-from typer.testing import CliRunner
 
 import regard
-from regard.cli.main import app
 from regard.compare.results import Task, tasks_of
 from regard.compare.study import named_studies, parse_study, read_study
 from regard.errors import RegardError, UsageError
@@ -80,9 +79,9 @@ def test_the_report_stands_alone(finished: Path) -> None:
 
 def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
-    run, report = sys.modules["regard.compare.run"], finished / "report.html"
-    monkeypatch.setattr(run, "Workers", None)  # to start one would be an error
-    monkeypatch.setattr(run, "write_report", lambda results, output: report)
+    module, report = sys.modules["regard.compare.run"], finished / "report.html"
+    monkeypatch.setattr(module, "Workers", None)  # to start one would be an error
+    monkeypatch.setattr(module, "write_report", lambda results, output: report)
     assert regard.compare(TINY, finished, show_progress=False) == report
     assert before and {path: path.stat().st_mtime_ns for path in before} == before
 
@@ -90,10 +89,9 @@ def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.Monk
 def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path: Path) -> None:
     shutil.copytree(finished / "results", tmp_path / "results")
     shutil.copy(finished / "study.json", tmp_path)
-    arguments = ["compare", "--recipe", "lineage-small", "--output", str(tmp_path)]
-    run = CliRunner().invoke(app, [*arguments, "--only-report", "--quiet"])
-    assert run.exit_code == 0, run.output
-    assert run.stdout == f"{tmp_path / 'report.html'}\n"
+    ran = run("compare", "--recipe", "lineage-small", "--output", tmp_path, "--only-report", "--quiet")
+    assert ran.exit_code == 0, ran.output
+    assert ran.stdout == f"{tmp_path / 'report.html'}\n"
     page = (tmp_path / "report.md").read_text("utf-8")
     assert page.startswith("# A & B <compared>\n") and page.count("![") == 6
     assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
@@ -113,12 +111,9 @@ def test_a_folder_of_another_comparison_is_refused(finished: Path, tmp_path: Pat
     "changes, message",
     [
         ({"modles": {}}, r"unknown section 'modles' \(did you mean 'models'\?\)"),
-        ({"seeds": ["one"]}, "seeds must be whole numbers"),
         ({"models": {"a": {"d_modle": 3}}, "variations": {}}, "unknown key 'd_modle'"),
-        ({"varied": "fixd"}, r"varied must name one of \[models\]"),
         ({"variations": {"fixed": {}}}, "two models are called 'fixed'"),
         ({"recall": {"models": ["none"]}}, r"\[recall\]: models must be those of \[models\]"),
-        ({"recall": {"distances": ["far"]}}, "distances must be a list of whole numbers"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:

@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from regard.compare.measures import (
-    NUM_SYMBOLS,
-    measure_recall,
-    measure_speed,
-    recall_texts,
-    right_share,
-    training_batch,
-    word_of,
-)
+from regard.compare.measures import NUM_SYMBOLS, measure_recall, recall_texts, right_share, training_batch, word_of
 from regard.compare.results import HeadScore, best_head, head_scores
-from regard.compare.study import RecallConfig, SpeedConfig, parse_study
+from regard.compare.study import RecallConfig, parse_study
 from regard.config import Position, sized
 from regard.model.position_criteria import judge
 
@@ -46,14 +38,6 @@ def test_a_symbol_just_read_is_recalled() -> None:
     )  # fmt: skip
     found = measure_recall(STUDY.contenders["transformer"], config, 1, torch.device("cpu"))
     assert found[1] > 0.8
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_speeds_are_measured_at_each_length(name: str) -> None:
-    config = SpeedConfig(lengths=(3, 7), batch_tokens=42, repeats=2)
-    found = measure_speed(STUDY.contenders[name], config, 11, torch.device("cpu"))
-    assert {length: len(each) for length, each in found.items()} == {3: 2, 7: 2}
-    assert all(speed > 0 for each in found.values() for speed in each)
 
 
 def test_right_share_by_hand() -> None:

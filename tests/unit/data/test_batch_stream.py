@@ -91,7 +91,7 @@ def test_restoring_goes_on_with_the_same_batches(packing: bool, sampling: float,
         assert batches.epoch > 0
 
 
-def test_other_data_or_settings_are_not_resumed() -> None:
+def test_other_data_or_settings_are_not_resumed_and_impossible_ones_refused() -> None:
     state = stream(texts(101)).state()
     # The same pieces in another order: every length is as it was.
     swapped = texts(101)
@@ -101,9 +101,14 @@ def test_other_data_or_settings_are_not_resumed() -> None:
     for other in (stream(swapped), stream(texts(103)), stream(texts(101), seed=4), stream(texts(101), packing=False)):
         with pytest.raises(TrainingError, match="they have changed"):
             other.restore(state)
+    with pytest.raises(DataError, match="at most 1 tokens a side"):
+        stream(texts(31), max_length=1)
+    for packing in (True, False):
+        with pytest.raises(UsageError, match="batch_tokens must have room for the longest pair"):
+            stream(texts(31), batch_tokens=29, packing=packing)
 
 
-def test_pairs_that_are_too_long_are_left_out_and_counted() -> None:
+def test_pairs_that_are_too_long_are_left_out_and_draws_replaced() -> None:
     corpus = texts(61)
     corpus.sources[7] += " bi" * 97
     corpus.targets[11] += " bi" * 97
@@ -111,9 +116,6 @@ def test_pairs_that_are_too_long_are_left_out_and_counted() -> None:
     assert batches.num_too_long == 2 and batches.num_pairs == 59
     decoded = {TOKENIZER.decode(s) for batch in epoch(batches) for s, _, _ in sequences(batch)}
     assert decoded == {*corpus.sources} - {corpus.sources[7], corpus.sources[11]}
-
-
-def test_a_draw_that_is_too_long_is_replaced_by_the_plain_segmentation() -> None:
     corpus = texts(61)
     plain = TOKENIZER.encode_batch(corpus.sources + corpus.targets)
     max_length = max(map(len, plain))
@@ -122,14 +124,6 @@ def test_a_draw_that_is_too_long_is_replaced_by_the_plain_segmentation() -> None
     found = [item for batch in epoch(batches) for item in sequences(batch)]
     assert max(len(side) for item in found for side in item) <= max_length + 1
     assert sorted(TOKENIZER.decode(source) for source, _, _ in found) == sorted(corpus.sources)
-
-
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(DataError, match="at most 1 tokens a side"):
-        stream(texts(31), max_length=1)
-    for packing in (True, False):
-        with pytest.raises(UsageError, match="batch_tokens must have room for the longest pair"):
-            stream(texts(31), batch_tokens=29, packing=packing)
 
 
 @pytest.mark.parametrize("packing", [True, False])

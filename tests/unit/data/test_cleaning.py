@@ -40,13 +40,10 @@ def test_each_reason_is_counted(pair: tuple[str, str], reason: str) -> None:
     assert str(report) == f"2 of 3 pairs kept; dropped: {reason} 1"
 
 
-def test_short_copies_and_short_unlike_lengths_stay() -> None:
+def test_short_copies_and_unlike_lengths_stay_and_what_switches_name() -> None:
     pairs = [GOOD, ("2013", "2013"), ("José Manuel Barroso", "José Manuel Barroso"), ("Ah", "I see now")]
     cleaned, _ = clean(corpus_of(pairs), DataConfig())
     assert pairs_of(cleaned) == pairs
-
-
-def test_switches_keep_what_they_name() -> None:
     copy = ("This line was never translated.",) * 2
     corpus = corpus_of([GOOD, GOOD, copy])
     assert len(clean(corpus, DataConfig())[0]) == 1

@@ -2,18 +2,14 @@
 
 import gzip
 import hashlib
-import io
 import json
-import tarfile
 import tracemalloc
-import zipfile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-from web_fixtures import Page, Web
+from cli_fixtures import run
+from web_fixtures import Page, Web, tar_of, zip_of
 
-from regard.cli.main import app
 from regard.data import public_corpora as listing
 from regard.data.public_corpora import (
     CHECKSUMS,
@@ -33,28 +29,6 @@ FRENCH, ENGLISH = b"un\ndeux\tet\ntrois\n", b"one\ntwo and\nthree\n"
 
 def make(*files: DataFile) -> PublicCorpus:
     return PublicCorpus("mine", "numbers", "tests", "CC0", "https://example.org", 1.0, files)
-
-
-def tar_of(members: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
-    output = io.BytesIO()
-    with tarfile.open(fileobj=output, mode="w:gz") as tar:
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tar.addfile(info, io.BytesIO(content))
-        for name, target in (links or {}).items():
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = tarfile.SYMTYPE, target
-            tar.addfile(info)
-    return output.getvalue()
-
-
-def zip_of(members: dict[str, bytes]) -> bytes:
-    output = io.BytesIO()
-    with zipfile.ZipFile(output, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return output.getvalue()
 
 
 def every_file(folder: Path) -> set[str]:
@@ -138,12 +112,7 @@ def test_archives_that_are_not_what_they_should_be(web: Web, tmp_path: Path, arc
 
 
 def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: Path) -> None:
-    output = io.BytesIO()
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("x.fr", "w") as member:
-            for _ in range(64):
-                member.write(bytes(1 << 20))
-    web.pages["/x.zip"] = Page(output.getvalue())
+    web.pages["/x.zip"] = Page(zip_of({"x.fr": bytes(1 << 26)}))
     tracemalloc.start()
     try:
         with pytest.raises(DataError, match="must hold lines of text: one has"):
@@ -188,7 +157,7 @@ def test_a_corpus_is_fetched(web: Web, tmp_path: Path, monkeypatch: pytest.Monke
     mine = PublicCorpus("mine", "x", "x", "CC0", "https://example.org", None, (file,))
     monkeypatch.setattr(listing, "CORPORA", (mine,))
     web.pages["/x.fr"] = Page(b"un\n")
-    ran = CliRunner().invoke(app, ["data", "get", "mine", "--data", str(tmp_path), "--json"])
+    ran = run("data", "get", "mine", "--data", tmp_path, "--json")
     assert ran.exit_code == 0, ran.output
     assert (tmp_path / "mine" / "x.fr").read_bytes() == b"un\n"
     assert json.loads(ran.stdout) == {"name": "mine", "files": [str(tmp_path / "mine" / "x.fr")]}
@@ -204,5 +173,5 @@ def test_a_corpus_is_fetched(web: Web, tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence(words: list[str], message: str) -> None:
-    ran = CliRunner().invoke(app, ["data", *words])
+    ran = run("data", *words)
     assert ran.exit_code == 2 and message in ran.stderr and ran.stderr.count("\n") == 1

@@ -51,10 +51,8 @@ def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
     [
         (as_text(), "word2vec.txt"),
         (as_text(header=False), "glove.txt"),
-        (as_text(end=" \n"), "fasttext.vec"),
         (gzip.compress(as_text()), "word2vec.txt.gz"),
         (as_binary(), "word2vec.bin"),
-        (as_binary(end=b""), "google.bin"),
         (as_fasttext(num_buckets=0), "model.bin"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -98,7 +96,6 @@ def test_another_width_is_named(tmp_path: Path, content: bytes):
         (b"3 3\n" + b"x" * 9999, "a word must have at most 4096 bytes: number 1 has more"),
         (as_binary()[:-9], "must be a readable file: it is cut short"),
         (b"chat 1 2 3\nL'\xc3\xa9t\xc3\xa9 1 2\n", ":2: a line must be a word and 3 numbers"),
-        (b"chat 1 2 nan\n", "vectors must be finite numbers: that of 'chat' is not"),
         (as_fasttext()[:-80], "matrix is another, or cut short; get the whole file"),
         (as_fasttext(quantized=True), "must be a fastText model in full: it is quantized"),
         (struct.pack("<2i", 793712314, 11) + as_fasttext()[8:], "of format 12: got format 11; use its .vec file"),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from cli_fixtures import run
 
 import regard
-from regard.cli.main import app
 from regard.errors import UsageError
 from regard.search.encoder import TextEncoder
 from regard.search.index import Index, build, update
@@ -156,24 +155,24 @@ def test_from_python(model_folder: Path, texts: Path, tmp_path: Path) -> None:
 def test_from_the_command_line(model_folder: Path, texts: Path, tmp_path: Path) -> None:
     (texts / "program").write_bytes(b"\0\0")
     index = ["--index", str(tmp_path / "index"), "--model", str(model_folder)]
-    run = CliRunner().invoke(app, ["search", "the cat sleeps", str(texts), "--top", "1", *index])
-    assert run.exit_code == 0, run.output
-    first, second = run.stdout.splitlines()
+    ran = run("search", "the cat sleeps", texts, "--top", 1, *index)
+    assert ran.exit_code == 0, ran.output
+    first, second = ran.stdout.splitlines()
     assert first.endswith("one.txt:1") and second.strip().replace("*", "") == "The cat sleeps."
-    assert "left out" in run.stderr and "program" in run.stderr
-    run = CliRunner().invoke(app, ["search", "the cat sleeps", "--json", *index])
-    answer = json.loads(run.stdout)
+    assert "left out" in ran.stderr and "program" in ran.stderr
+    ran = run("search", "the cat sleeps", "--json", *index)
+    answer = json.loads(ran.stdout)
     assert answer["num_passages"] == 5 and answer["hits"][0]["text"] == "The cat sleeps."
     page = tmp_path / "found.html"
-    run = CliRunner().invoke(app, ["search", "cat", "--html", str(page), *index])
-    assert run.exit_code == 0 and not run.stdout and "<table>" in page.read_text()
+    ran = run("search", "cat", "--html", page, *index)
+    assert ran.exit_code == 0 and not ran.stdout and "<table>" in page.read_text()
     empty = tmp_path / "empty"
     empty.mkdir()
-    run = CliRunner().invoke(app, ["search", "cat", str(empty), "--model", str(model_folder)])
-    assert (run.exit_code, run.stdout) == (0, "")
-    assert run.stderr.startswith("regard: there is no text to search")
-    run = CliRunner().invoke(app, ["search", "cat", "--model", str(model_folder)])
-    assert run.exit_code == 2 and "needs files" in run.stderr
+    ran = run("search", "cat", empty, "--model", model_folder)
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    assert ran.stderr.startswith("regard: there is no text to search")
+    ran = run("search", "cat", "--model", model_folder)
+    assert ran.exit_code == 2 and "needs files" in ran.stderr
 
 
 NUM_PASSAGES = 41

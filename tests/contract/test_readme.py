@@ -21,6 +21,8 @@ from regard.cli.main import app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REGARD = re.compile(r"(?:(.+) \| )?regard (.*?)(?: ([|>] .+))?")
+"""a command with what is piped into it, and what takes its output"""
 FIGURE = re.compile(r"-?\d+\.\d+")
 
 
@@ -53,17 +55,27 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if sessions(p)], ids=lambda p: p.stem)
 def test_commands_print_what_the_page_says(page, environment, tmp_path, monkeypatch):
-    """Those of the README by a shell; of the others what needs none in this process, which has torch already."""
+    """Those of the README by a shell; of the others every `regard` in this process, which has torch already."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGARD_MODELS", environment["REGARD_MODELS"])
+
+    def by_shell(command: str, given: str = "") -> str:
+        run = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, input=given)
+        assert run.returncode == 0, command
+        return run.stdout
+
     for command, expected in sessions(page):
-        if page.stem == "README" or not command.startswith("regard ") or set(command) & set("|>&"):
-            run = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True)
-            code, printed = run.returncode, run.stdout
-        else:
-            answer = CliRunner().invoke(app, shlex.split(command)[1:])
-            code, printed = answer.exit_code, answer.stdout
-        assert code == 0, command
+        printed = ""
+        for part in command.split(" && "):
+            words = REGARD.fullmatch(part)
+            if page.stem == "README" or not words:
+                printed = by_shell(part)
+                continue
+            before, own, after = words.groups(default="")
+            given = by_shell(before).encode() if before else None
+            answer = CliRunner().invoke(app, shlex.split(own), input=given)
+            assert answer.exit_code == 0, command
+            printed = by_shell(f"cat {after}", answer.stdout) if after else answer.stdout
         if expected:
             assert alike(printed, expected), f"{command}: {printed}"
 
@@ -76,25 +88,22 @@ def alike(printed: str, expected: str) -> bool:
     return all(math.isclose(one, other, rel_tol=0.03, abs_tol=0.03) for one, other in zip(*figures, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that is not closed
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
-def test_programs_run(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+def test_programs_run(page, environment, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGARD_MODELS", environment["REGARD_MODELS"])
     program = "\n".join(blocks(page, "python"))
-    run = subprocess.run(
-        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", program],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
-    for printed in re.findall(r"^print\(.*\)  # (.+)$", program, re.MULTILINE):
-        assert printed in run.stdout.splitlines()
+    exec(compile(program, page.name, "exec"), {"__name__": "__main__"})
+    lines = capsys.readouterr().out.splitlines()
+    assert set(re.findall(r"^print\(.*\)  # (.+)$", program, re.MULTILINE)) <= set(lines)
 
 
 def test_long_commands_name_flags_that_exist() -> None:
     lines = [line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()]
+    verbs = get_command(app).commands  # type: ignore[attr-defined]
     for words in (shlex.split(line) for line in lines if line.startswith("regard ")):
-        verb = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
+        verb = verbs[words[1]]
         flags = {flag for parameter in verb.params for flag in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= flags, words
 

@@ -89,7 +89,7 @@ def wait_for(checkpoints: Path, after: int, process: subprocess.Popen[str]) -> i
 
 
 def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(corpus: DataConfig, tmp_path: Path) -> None:
-    settings = dataclasses.replace(SETTINGS, steps=100_000, validate_every=5, metric="loss", sharded=True)
+    settings = dataclasses.replace(SETTINGS, steps=100_000, validate_every=5, sharded=True)
     words = command(2, corpus, tmp_path / "run", settings, "--max-restarts=1")
     errors = (tmp_path / "errors").open("w")
     process = subprocess.Popen(words, stderr=errors, text=True)

@@ -21,7 +21,7 @@ from regard.train.run import TrainResult
 
 
 def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:
-    result = run(corpus, tmp_path / "run")
+    result = run(corpus, tmp_path / "run", dataclasses.replace(QUICK, metric="bleu"))
     assert isinstance(result, TrainResult)
     manifest = read_manifest(result.folder)
     assert (manifest.source_language, manifest.target_language) == ("fr", "en")
@@ -88,7 +88,6 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
         average=2,
         schedule="inverse-sqrt",
         learning_rate=None,
-        metric="loss",
         ema=0.0,
         tensorboard=True,
         precision="bf16",
@@ -101,9 +100,7 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
 def test_patience_ends_a_run_that_no_longer_improves(corpus, tmp_path, monkeypatch):
     said: list[str] = []
     monkeypatch.setattr(Reporter, "say", lambda _, text: said.append(text))
-    settings = dataclasses.replace(
-        QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, metric="loss", ema=0.0
-    )
+    settings = dataclasses.replace(QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, ema=0.0)
     result = run(corpus, tmp_path / "run", settings)
     assert metrics(result.folder)[-1]["step"] < 1000
     assert said[-1].startswith("stopped early: no better validation in the last 2; --set patience=0")

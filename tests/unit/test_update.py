@@ -121,7 +121,7 @@ def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(tmp_path, monkey
 
 def test_a_cause_that_stays_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poison(monkeypatch, set(range(8, 999)))
-    settings = dataclasses.replace(QUICK, steps=300, validate_every=6, patience=0, metric="loss")
+    settings = dataclasses.replace(QUICK, steps=300, validate_every=6, patience=0)
     with pytest.raises(TrainingError, match="the loss must fall"):
         run(counting_corpus(tmp_path), tmp_path / "run", settings)
     found = load_latest(tmp_path / "run", torch.device("cpu"))

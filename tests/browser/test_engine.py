@@ -45,6 +45,8 @@ VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
     "pre-norm, learned, gelu": ("fp16", dict(norm_placement="pre", position="learned", feed_forward="gelu", embedding_norm=True)),
     "relative, rms, gated": ("int8", dict(position="relative", num_buckets=8, max_distance=11, norm="rms", feed_forward="gated-silu", tied="none")),
     "rotary decoder": ("int8", dict(architecture="decoder-only", d_model=40, position="rotary", norm_placement="pre", norm="rms")),
+    "llama": ("int8", dict(architecture="decoder-only", d_model=64, d_k=8, num_heads=8, num_key_value_heads=2, position="rotary", rotary_base=500.0, rotary_factor=8.0, rotary_length=40, norm_placement="pre", norm="rms", feed_forward="gated-silu", biases="none")),
+    "mistral and qwen": ("fp16", dict(architecture="decoder-only", num_key_value_heads=1, query_key_norm=True, window=3, position="rotary", norm_placement="pre", norm="rms", feed_forward="gated-silu", biases="query-key-value", tied="none")),
     "bert": ("fp32", dict(architecture="encoder-only", position="learned", scaled_embedding=False, output_bias=True, output_transform=True, feed_forward="gelu-tanh")),
     "rejected ideas": ("fp32", dict(position="scaled", norm="batch", d_k=7)),
 }  # fmt: skip

@@ -10,17 +10,17 @@ const BASE = 10000;
 /** @param {Float32Array} x @param {Float32Array} other */
 export const added = (x, other) => x.map((value, i) => value + /** @type {number} */ (other[i]));
 
-/** LayerNorm, RMSNorm or batch norm of each row. @param {Weights} weights @param {string} name @param {Float32Array} x [rows, d_model] */
-export function normalised(weights, name, x) {
+/** LayerNorm, RMSNorm or batch norm of each row. @param {Weights} weights @param {string} name @param {Float32Array} x [rows, d_model] @param {string} [kind] */
+export function normalised(weights, name, x, kind = weights.config.norm) {
 	const { config } = weights;
 	const gain = weights.vector(`${name}.weight`);
 	const bias = weights.vectors.get(`${name}.bias`);
 	const width = gain.length;
 	const result = new Float32Array(x.length);
-	const running = config.norm === "batch" ? [weights.vector(`${name}.running_mean`), weights.vector(`${name}.running_variance`)] : null;
+	const running = kind === "batch" ? [weights.vector(`${name}.running_mean`), weights.vector(`${name}.running_variance`)] : null;
 	for (let start = 0; start < x.length; start += width) {
 		let [mean, variance] = [0, 0];
-		if (config.norm === "layer") {
+		if (kind === "layer") {
 			for (let i = 0; i < width; i++) mean += /** @type {number} */ (x[start + i]);
 			mean /= width;
 		}
@@ -116,6 +116,15 @@ export class FeedForward extends AddAndNorm {
 /** The angle of a position for a pair of features; single precision, as torch computes it. @param {number} position @param {number} pair @param {number} size */
 const angle = (position, pair, size) => Math.fround(position * Math.fround(BASE ** Math.fround((-2 * pair) / size)));
 
+/** The angle by which one word turns each pair of a head's features: another base, or smaller for pairs that turn seldom. @param {EngineConfig} config @param {number} size */
+function rotaryFrequencies({ rotary_base: base = BASE, rotary_factor: factor = 1, rotary_length: length = 0 }, size) {
+	return Array.from({ length: size / 2 }, (_, pair) => {
+		const plain = Math.fround(base ** Math.fround((-2 * pair) / size));
+		const kept = Math.max(0, Math.min(1, ((plain * length) / (2 * Math.PI) - 1) / 3));
+		return Math.fround(plain * (kept + (1 - kept) / factor));
+	});
+}
+
 /** The vector to add for each position; null for the kinds that add none. @param {Weights} weights @param {string} side @param {number[]} positions @param {number} sourceLength of the scaled kind */
 export function positionVectors(weights, side, positions, sourceLength) {
 	const { position: kind, d_model: width, max_positions: most } = weights.config;
@@ -133,13 +142,14 @@ export function positionVectors(weights, side, positions, sourceLength) {
 	return values;
 }
 
-/** Turn each pair of neighbouring features by the angle of its position. @param {Float32Array} x [heads, length, size] @param {number} size @param {number[]} positions @param {number} [direction] -1 turns back */
-export function rotated(x, size, positions, direction = 1) {
+/** Turn each pair of neighbouring features by the angle of its position. @param {Float32Array} x [heads, length, size] @param {number} size @param {number[]} positions @param {EngineConfig} config @param {number} [direction] -1 turns back */
+export function rotated(x, size, positions, config, direction = 1) {
 	const result = new Float32Array(x.length);
+	const frequencies = rotaryFrequencies(config, size);
 	for (let row = 0; row < x.length / size; row++) {
 		const position = positions[row % positions.length] ?? 0;
 		for (let i = 0; i < size; i += 2) {
-			const turn = angle(position, i >> 1, size);
+			const turn = Math.fround(position * (frequencies[i >> 1] ?? 0));
 			const [cos, sin] = [Math.cos(turn), direction * Math.sin(turn)];
 			const [even, odd] = [/** @type {number} */ (x[row * size + i]), /** @type {number} */ (x[row * size + i + 1])];
 			result[row * size + i] = even * cos - odd * sin;

@@ -43,7 +43,7 @@ class Stack {
 			const values = positionBias(this.weights, this.name, positions, keys);
 			bias = keep(here, "position_bias", [config.num_heads, positions.length, keys.length], values);
 		}
-		const visibility = { bias, causal: this.name === "decoder" };
+		const visibility = { bias, causal: this.name === "decoder", window: config.window };
 		/** @type {KeyValue[][]} */
 		const present = past.map(() => []);
 		/** @type {Float32Array[]} */

@@ -12,6 +12,12 @@ interface EngineConfig {
 	d_model: number;
 	d_ff: number;
 	num_heads: number;
+	num_key_value_heads: number | null;
+	query_key_norm: boolean;
+	window: number | null;
+	rotary_base: number;
+	rotary_factor: number;
+	rotary_length: number;
 	position: string;
 	max_positions: number;
 	num_buckets: number;

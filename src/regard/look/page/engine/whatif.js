@@ -85,7 +85,7 @@ function noPositions(config) {
 	/** @param {number} first @returns {(value: Value) => Value} */
 	const turnedBack = (first) => ({ shape, data }) => {
 		const positions = Array.from({ length: shape[1] ?? 0 }, (_, i) => first + i);
-		return { shape, data: rotated(data, shape[2] ?? 1, positions, -1) };
+		return { shape, data: rotated(data, shape[2] ?? 1, positions, config, -1) };
 	};
 	return (first) =>
 		Object.fromEntries(

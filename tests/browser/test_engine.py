@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from browser.conftest import Window
-from browser.find_tools import find_node, find_wabt
+from browser.find_tools import find_node, find_typescript, find_wabt
 from browser.reading import traced
 from browser.test_use import turn_to
 from fixtures import TEXT
@@ -30,6 +30,7 @@ from regard.config import DecodeConfig, to_dict
 from regard.engine.torch import TorchEngine
 from regard.folder.catalogue import BUNDLED
 from regard.folder.tensors import WeightForm
+from regard.look import single_file
 from regard.look.rules import rules
 from regard.look.single_file import link, read_page, style_of
 from regard.look.subject import Subject
@@ -111,6 +112,11 @@ STAGES = """async ([given]) => {
         })];
     });
 }"""
+
+TOKENS = """const [ts, fs] = [require(process.argv[1]), require("fs")];
+const tokens = (node) => node.getChildCount() ? node.getChildren().flatMap(tokens) : [node.getText()];
+const scripts = JSON.parse(fs.readFileSync(process.argv[2]));
+console.log(JSON.stringify(scripts.map((text) => tokens(ts.createSourceFile("", text, 99, true, 1)))));"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -262,6 +268,20 @@ def test_the_kernels_are_what_their_source_gives(tmp_path: Path) -> None:
     subprocess.run([node, str(assembler), str(ENGINE / "kernels.wat"), "-o", str(made)], check=True)
     [held] = re.findall(r'"([\w+/=]+)"', (ENGINE / "kernels_bytes.js").read_text())
     assert base64.b64decode(held) == made.read_bytes()
+
+
+def test_the_scripts_of_a_file_have_the_tokens_of_their_modules(tmp_path: Path, monkeypatch) -> None:
+    entries = ("main.js", "engine/worker.js")
+    scripts = [link(entry, read_page) for entry in entries]
+    monkeypatch.setattr(single_file, "tight", str)
+    scripts += [link(entry, read_page) for entry in entries]
+    (tmp_path / "scripts.json").write_text(json.dumps(scripts))
+    node, compiler = find_node(), find_typescript()
+    assert node and compiler, "run ./check once, or python tests/browser/find_tools.py"
+    library = compiler.parents[1] / "lib" / "typescript.js"
+    found = subprocess.run([node, "-e", TOKENS, str(library), str(tmp_path / "scripts.json")], capture_output=True)
+    [*tokens] = json.loads(found.stdout)
+    assert tokens[:2] == tokens[2:] and min(map(len, tokens)) > 30_000
 
 
 def test_the_scripts_of_a_file_are_small() -> None:

@@ -28,7 +28,20 @@ _TOP_LEVEL = re.compile(
 _DOCUMENTED = re.compile(
     r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
 )
-"""what a browser has no use for: comments, types, indentation"""
+"""what a browser has no use for: comments, types, indentation; and spaces around signs"""
+
+
+def _template(inside: str) -> str:
+    """A template in backticks, with `inside` what may stand in its expressions."""
+    return rf"`(?:[^`\\$]|\\.|\$(?!\{{)|\$\{{(?:[^`{{}}]|\{{[^`{{}}]*\}}|{inside})*\}})*`"
+
+
+_QUOTED = r"'(?:[^'\\\n]|\\.)*'|" + r'"(?:[^"\\\n]|\\.)*"|' + _template(_template(_template("(?!)")))
+_PATTERN = (
+    r"(?:(?<=[(,=:[!&|?{};>])|(?<=[(,=:[!&|?{};>] )|(?<=return ))/(?![*/])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
+)
+_SPACED = re.compile(rf"({_QUOTED}|{_PATTERN})| ?([=(){{}}[\],;:?<>&|!*%]) ?| ([-+/]) (?![-+/*])")
+"""what stays as it is, or a sign"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
@@ -89,7 +102,8 @@ def read_page(name: str) -> str:
 
 def style_of(name: str) -> str:
     """A style without what a browser has no use for."""
-    return re.sub(r"^[\t\n]+|^/\*[^*]*\*/\n", "", read_page(name), flags=re.MULTILINE)
+    text = re.sub(r"^[\t\n]+|^/\*[^*]*\*/\n", "", read_page(name), flags=re.MULTILINE)
+    return re.sub(r" (?=\{)|(?<=[:,]) ", "", text)
 
 
 def _hash(text: str) -> str:
@@ -113,7 +127,13 @@ def link(entry: str, read: Callable[[str], str]) -> str:
     exported = Counter(each for text in texts.values() for _, each in _DECLARED.findall(text))
     assert max(exported.values(), default=0) <= 1, f"cannot link two exports of {exported.most_common(1)}"
     modules = [_linked(name, text, any(times[each] > 1 for each in declared[name])) for name, text in texts.items()]
-    return '(() => {\n"use strict";\n' + "".join(modules) + "})();"
+    script = '(() => {\n"use strict";\n' + "".join(modules) + "})();"
+    return tight(script)
+
+
+def tight(script: str) -> str:
+    """A script without the spaces around its signs."""
+    return _SPACED.sub(lambda found: found[1] or found[2] or found[3], script)
 
 
 def _linked(name: str, text: str, is_function: bool) -> str:

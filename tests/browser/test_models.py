@@ -1,6 +1,7 @@
 """The page of other models than the bundled one: every architecture, other positions and norms, two side by side."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -16,7 +17,7 @@ from playwright.sync_api import Page, expect
 from web_fixtures import serving
 
 import regard
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, ModelConfig
 from regard.look.session import Run
 from regard.look.view import Look
 
@@ -192,6 +193,22 @@ def test_two_models_side_by_side(serve: Serve) -> None:
         assert [each.value for each in shown] == shares and all(each.reads() for each in shown)
         whole = card.locator(".note b").inner_text()
         assert reads_as(whole, math.fsum(map(math.log, shares)))
+        layers = card.locator(f"[id^='run-{run.number}-layer-decoder-']")
+        expect(layers).to_have_count(run.subject.config.num_decoder_layers)
+    sizes = (
+        page.locator("#panel .card")
+        .last.locator("tr:has(td[data-value])")
+        .evaluate_all(
+            "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))"
+        )
+    )
+    *parts, whole = sizes
+    for i, run in enumerate((first, second)):
+        assert (
+            sum(row[i] for row in parts) == whole[i] == sum(each.numel() for each in run.subject.network.parameters())
+        )
+    settings = page.locator("#panel .card").last.locator("tbody th").all_inner_texts()[len(sizes) :]
+    assert settings == ["num_decoder_layers", "d_model", "num_heads"]
     page.click("#choice-every_panel_shows-1")
     expect(page.locator("#banner")).to_contain_text("other, the second model")
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
@@ -211,6 +228,52 @@ def test_two_models_side_by_side(serve: Serve) -> None:
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
     page.click("#back-to-original")
     expect(page.locator("#sentence .to")).to_have_text(first.translation)
+
+
+TODAY: dict[str, Any] = dict(
+    **dict(architecture="decoder-only", d_model=48, num_heads=6, num_key_value_heads=2, position="rotary", norm="rms"),
+    **dict(norm_placement="pre", feed_forward="gated-silu", biases="none", query_key_norm=True),
+)
+
+
+def test_the_figure_is_drawn_as_the_model_is(serve: Serve) -> None:
+    look = Look(make_subject(**TODAY), PROMPT, DECODE)
+    page = serve(look)
+    figure = page.locator("#map .figure-one")
+    texts = dict(
+        figure.locator(".box").evaluate_all(
+            "boxes => boxes.map(box => [box.id, [...box.querySelectorAll('text')].map(each => each.textContent).join(' ')])"
+        )
+    )
+    assert {name for name, text in texts.items() if "≠" not in text} == {
+        "box-target.embedding", "box-decoder.norm.self_attention", "box-decoder.norm.feed_forward", "box-linear", "box-softmax"
+    }  # fmt: skip
+    assert texts["box-decoder.self_attention"] == "Masked Grouped- Query Attention 6 heads, 2 of keys ≠"
+    assert texts["box-decoder.rotation"] == "norm, rotate q, k ≠"
+    assert texts["box-decoder.feed_forward"] == "Feed Forward gate: silu ≠"
+    assert texts["box-decoder.before.feed_forward"] == texts["box-decoder.final"] == "RMSNorm ≠"
+    plain, config = ModelConfig(), look.session.original.subject.config
+    unlike = [
+        name for name in TODAY if name not in ("d_model", "num_heads") and getattr(plain, name) != getattr(config, name)
+    ]
+    assert len(unlike) == 8
+    expect(page.locator("#map .whole li")).to_have_count(len(unlike))
+    page.click("#box-decoder\\.rotation")
+    expect(page.locator("#panel")).to_have_attribute("data-view", "positions")
+    expect(page.locator("#box-decoder\\.rotation")).to_have_attribute("aria-current", "true")
+    page.click("#choice--paper")
+    expect(figure.locator("[id='box-decoder.cross_attention']")).to_have_class(re.compile("absent"))
+    expect(figure.locator(".absent")).to_have_count(9)
+    expect(figure.get_by_text("Add & Norm")).to_have_count(5)
+    expect(figure.locator(".absent[role=button]")).to_have_count(0)
+    figure.locator("[id='box-decoder.feed_forward']").click()
+    expect(page.locator("#panel")).to_have_attribute("data-view", "feed-forward")
+
+
+def test_the_model_of_the_paper_differs_in_nothing_from_its_figure(serve: Serve) -> None:
+    page = serve(Look(make_subject(), SENTENCE, DECODE), figure="paper")
+    expect(page.locator("#map .figure-one .box")).to_have_count(16)
+    assert page.locator("#map .differs, #map .absent, #choice--paper").count() == 0
 
 
 def test_the_stages_of_the_text_and_the_choice_of_a_sentence(serve: Serve) -> None:

@@ -1,9 +1,11 @@
 /** Two models on one sentence. */
 
-import { b, choice, div, element, p, span } from "./dom.js";
+import { differences } from "./differences.js";
+import { b, cell, choice, div, element, p, span, table, tableRow } from "./dom.js";
+import { picture, seenAs } from "./map.js";
 import { matrix } from "./matrix.js";
 import { count, joined, percent, readable, show } from "./numbers.js";
-import { lead } from "./parts.js";
+import { card, lead } from "./parts.js";
 import { attentions, sidesOf, writtenWords } from "./structure.js";
 import { byWords, range, total } from "./tensor.js";
 
@@ -22,8 +24,37 @@ export async function alignment(app, doc) {
 	return { mean, spans, rows: labels, columns: joined(columns.token_strings, columns.words), part, numHeads };
 }
 
-/** @param {Doc} doc @param {Awaited<ReturnType<typeof alignment>>} found */
-function oneModel(doc, found) {
+/** Whose weights they are, by name; the first that fits. */
+const PARTS = /** @type {[string, RegExp][]} */ ([["norms", /norm\./], ["attention", /attention\./], ["feed-forward", /feed_forward\./], ["tables", /./]]);
+
+/** The weights of a model by part; a table with two names counts once. @param {Doc} doc */
+function weightsByPart({ parameters, model: { config } }) {
+	const sums = new Map(PARTS.map(([part]) => [part, 0]));
+	for (const [name, shape] of Object.entries(parameters)) {
+		const isAgain = name === "output.weight" ? config.tied !== "none" : name === "target.embedding.weight" && config.tied === "all" && "source.embedding.weight" in parameters;
+		const part = PARTS.find(([, names]) => names.test(name))?.[0] ?? "";
+		if (!isAgain) sums.set(part, (sums.get(part) ?? 0) + shape.reduce((product, each) => product * each, 1));
+	}
+	return sums;
+}
+
+/** What differs between two models: weights by part, and settings. @param {Doc[]} docs */
+function inATable(docs) {
+	const sums = docs.map(weightsByPart);
+	const settings = docs.map(({ model }) => new Map(Object.entries(model.config)));
+	const keys = [...(settings[0]?.keys() ?? [])].filter((key) => new Set(settings.map((each) => String(each.get(key)))).size > 1);
+	return table(
+		["", ...docs.map((doc) => doc.model.name)],
+		[
+			...PARTS.map(([part]) => tableRow({}, part, ...sums.map((each) => cell(each.get(part) ?? 0, null, count(each.get(part) ?? 0))))),
+			tableRow({}, "all weights", ...docs.map(({ model }) => cell(model.num_parameters, null, count(model.num_parameters)))),
+			...keys.filter((key) => key !== "rotary_frequencies").map((key) => tableRow({}, key, ...settings.map((each) => String(each.get(key) ?? "–")))),
+		],
+	);
+}
+
+/** @param {App} app @param {Doc} doc @param {Awaited<ReturnType<typeof alignment>>} found */
+function oneModel(app, doc, found) {
 	const sum = total(doc.output.map((each) => Math.log(each.probability)));
 	return element(
 		"section",
@@ -31,6 +62,8 @@ function oneModel(doc, found) {
 		element("h3", {}, doc.model.name),
 		p("", `${doc.model.architecture}, ${count(doc.model.num_parameters)} weights`),
 		p("versus", b("", doc.target?.text ?? "")),
+		picture(seenAs(app, { run: doc.run }), `run-${doc.run}-`),
+		element("ul", { class: "note" }, ...differences(doc.model.config).map(([, text]) => element("li", {}, text))),
 		p("note", "log-probability of its output: ", element("b", { "data-value": sum }, show(sum, 3))),
 		div(
 			"strip all",
@@ -82,7 +115,8 @@ export const comparePanel = {
 					(value) => app.go({ run: Number(value), place: null }),
 				),
 			),
-			div("columns", oneModel(first, left), oneModel(second, right)),
+			div("columns", oneModel(app, first, left), oneModel(app, second, right)),
+			card("What differs", inATable([first, second])),
 			agree === null ? "" : p("note", `Both attend most to the same source word for ${agree} of ${left?.mean.length} written words.`),
 		];
 	},

@@ -1,49 +1,88 @@
 /** The paper's Figure 1, drawn for the loaded model and always in sight: each box opens what it computes. */
 
+import { differences } from "./differences.js";
 import { button, caption, choice, div, drawing, element, marks, p, pressable, span } from "./dom.js";
 import { percent, textOf } from "./numbers.js";
 import { numLayers, parsePath, subLayers } from "./structure.js";
+import { total } from "./tensor.js";
 
 const BOX_WIDTH = 104;
 
-/** Whether the norms are drawn before the sub-layers: where they are, unless the reader wants the paper's figure. @param {App} app */
-function isPre(app) {
-	return app.config.norm_placement === "pre" && app.state.figure !== "paper";
-}
+/** Whether the paper's figure is drawn, not the model as it is. @param {App} app */
+const isPaper = (app) => app.state.figure === "paper" && differences(app.config).length > 0;
+
+/** Boxes of a stack: sub-layer, top when there is a cross-attention below it, and when there is none. */
+const STACK = /** @type {const} */ ([
+	["self_attention", 356, 356],
+	["cross_attention", 262, 262],
+	["feed_forward", 170, 262],
+]);
+
+/** The same with another run or view, and its own figure. @param {App} app @param {Partial<State>} change @returns {App} */
+export const seenAs = (app, change) => Object.create(app, { state: { value: { ...app.state, ...change, figure: "model" } }, go: { value: (/** @type {Partial<State>} */ to) => app.go({ ...change, ...to }) } });
+
+/** Whether the norms are drawn before the sub-layers. @param {App} app */
+const isPre = (app) => !isPaper(app) && app.config.norm_placement === "pre";
+
+/** @param {App} app @param {string} stack */
+const hasStack = (app, stack) => isPaper(app) || numLayers(app.doc, stack) > 0;
 
 /** @param {App} app @param {string} stack whether a last norm follows its layers in the figure */
 const hasFinal = (app, stack) => isPre(app) && app.has(`${stack}.final_norm`);
 
+/** What is done to queries and keys by their position, in a box below self-attention. @param {App} app */
+function turned(app) {
+	const rotate = app.config.query_key_norm ? "norm, rotate q, k" : "rotate q, k";
+	return isPaper(app) ? "" : ({ rotary: rotate, relative: "+ bias by distance" }[app.config.position] ?? "");
+}
+
+/** What a sub-layer's box says in small letters: what is not the paper's. @param {App} app @param {string} kind */
+function ownWay(app, kind) {
+	const { feed_forward: feed, num_heads: heads, queries_per_key: shared = 1, window: seen } = app.config;
+	if (isPaper(app)) return "";
+	if (kind === "feed_forward") return feed.replace(/^relu$/, "").replace("gated-", "gate: ");
+	return shared > 1 ? `${heads} heads, ${heads / shared} of keys` : seen ? `the last ${seen}` : "";
+}
+
+/** How much higher a sub-layer is than the paper's. @param {App} app @param {string} kind */
+const more = (app, kind) =>
+	(ownWay(app, kind) ? 12 : 0) + (kind === "self_attention" && turned(app) ? 16 : 0);
+
+/** @param {App} app @param {string} stack @returns {string[]} its sub-layers from the bottom up */
+function kindsOf(app, stack) {
+	const known = new Set(subLayers(app.doc).filter((part) => part.stack === stack).map((part) => part.kind));
+	return STACK.map(([kind]) => kind).filter((kind) => (isPaper(app) ? stack === "decoder" || kind !== "cross_attention" : known.has(kind)));
+}
+
+/** How much higher a stack is than the paper's. @param {App} app @param {string} stack */
+const growth = (app, stack) => total(kindsOf(app, stack).map((kind) => more(app, kind)));
+
 /** Where the stacks stand: side by side, or one alone in the middle. @param {App} app */
 export function columns(app) {
-	const both = numLayers(app.doc, "encoder") > 0 && numLayers(app.doc, "decoder") > 0;
-	const lift = hasFinal(app, "decoder") || (!both && hasFinal(app, "encoder")) ? 34 : 0;
+	const both = hasStack(app, "encoder") && hasStack(app, "decoder");
+	const upper = hasStack(app, "decoder") ? "decoder" : "encoder";
+	const lift = growth(app, upper) + (hasFinal(app, "decoder") || (!both && hasFinal(app, "encoder")) ? 34 : 0);
 	return both ? { encoder: 84, decoder: 226, top: -lift } : { encoder: 155, decoder: 155, top: 92 - lift };
 }
 
 /** The top of the frame around a stack's layers. @param {App} app @param {string} stack */
 function frameTop(app, stack) {
-	const crosses = stack === "decoder" && numLayers(app.doc, "encoder") > 0;
-	return (crosses ? 160 : 252) - (isPre(app) ? 12 : 0);
+	const crosses = stack === "decoder" && hasStack(app, "encoder");
+	return (crosses ? 160 : 252) - (isPre(app) ? 12 : 0) - growth(app, stack);
 }
-
-/** Boxes of a stack: sub-layer, text, top when there is a cross-attention below it, and when there is none. */
-const STACK = /** @type {const} */ ([
-	["self_attention", "Multi-Head|Attention", 356, 356],
-	["cross_attention", "Multi-Head|Attention", 262, 262],
-	["feed_forward", "Feed|Forward", 170, 262],
-]);
 
 /** Where the memory leaves the encoder. @param {App} app */
 export const memoryHeight = (app) => (hasFinal(app, "encoder") ? frameTop(app, "encoder") - 30 : 244) - 14;
 
-/** @param {App} app @returns {Box[]} */
+/** The boxes of the figure that is drawn: the model's, or the paper's. @param {App} app @returns {Box[]} */
 export function boxesOf(app) {
+	const paper = isPaper(app);
 	/** @type {Box[]} */
 	const boxes = [];
-	const parts = subLayers(app.doc);
 	const places = columns(app);
 	const pre = isPre(app);
+	const norm = paper ? "Norm" : ({ rms: "RMSNorm", batch: "BatchNorm" }[app.config.norm] ?? "Norm");
+	const heads = paper || (app.config.queries_per_key ?? 1) === 1 ? "Multi-|Head" : "Grouped-|Query";
 	for (const [stack, side] of /** @type {const} */ ([
 		["encoder", "source"],
 		["decoder", "target"],
@@ -52,13 +91,17 @@ export function boxesOf(app) {
 		/** @param {string} id @param {string} text @param {string} tint @param {number} y @param {number} height @param {Box["opens"]} opens */
 		const add = (id, text, tint, y, height, opens) => boxes.push({ id, text, tint, x, y, height, opens });
 		const word = side === "source" ? "Input" : "Output";
-		if (app.has(`${side}.embedding`))
+		/** @returns {Partial<State>} */
+		const positions = () => ({ view: "positions", focus: side });
+		if (paper || app.has(`${side}.embedding`))
 			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embeddings", focus: side }));
-		if (app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions", focus: side }));
-		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
-		for (const [kind, text, high, low] of STACK) {
-			if (!kinds.has(kind)) continue;
-			const y = (kinds.has("cross_attention") ? high : low) - (pre ? 12 : 0);
+		if (paper || app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, positions);
+		const kinds = kindsOf(app, stack);
+		let grown = 0;
+		for (const [kind, high, low] of STACK) {
+			if (!kinds.includes(kind)) continue;
+			grown += more(app, kind);
+			const y = (kinds.includes("cross_attention") ? high : low) - (pre ? 12 : 0) - grown;
 			const isFeed = kind === "feed_forward";
 			/** @param {string} focus @returns {Box["opens"]} */
 			const opens = (focus) => () => ({
@@ -66,30 +109,30 @@ export function boxesOf(app) {
 				attention: `${stack}.layers.${app.layerOf(stack)}.${kind}`,
 				focus,
 			});
-			const isMasked = stack === "decoder" && kind === "self_attention";
-			if (app.has(`${stack}.layers.0.${kind}.residual`)) {
-				add(`${stack}.norm.${kind}`, pre ? "Add" : "Add & Norm", "norm", y, pre ? 16 : 20, opens(pre ? "residual" : "add-norm"));
-				if (pre) add(`${stack}.before.${kind}`, "Norm", "norm", y + 58, 16, opens("norm"));
+			const own = ownWay(app, kind);
+			const height = own ? 48 : 36;
+			const below = y + (pre ? 19 : 23);
+			const isSelf = kind === "self_attention";
+			if (paper || app.has(`${stack}.layers.0.${kind}.residual`)) {
+				add(`${stack}.norm.${kind}`, pre ? "Add" : `Add & ${norm}`, "norm", y, pre ? 16 : 20, opens(pre ? "residual" : "add-norm"));
+				if (pre) add(`${stack}.before.${kind}`, norm, "norm", below + more(app, kind) + 39, 16, opens("norm"));
 			}
-			add(
-				`${stack}.${kind}`,
-				isMasked ? "Masked Multi-|Head Attention" : text,
-				isFeed ? "feed" : "attention",
-				y + (pre ? 19 : 23),
-				36,
-				opens(isFeed ? "hidden" : "query"),
-			);
+			if (isSelf && turned(app)) add(`${stack}.rotation`, turned(app), "position", below + height + 2, 14, positions);
+			const name = isFeed ? "Feed|Forward" : `${isSelf && stack === "decoder" ? "Masked " : ""}${heads} Attention`;
+			add(`${stack}.${kind}`, own ? `${name}|${own}` : name, isFeed ? "feed" : "attention", below, height, opens(isFeed ? "hidden" : "query"));
 		}
 		if (hasFinal(app, stack))
-			add(`${stack}.final`, "Norm", "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
-		if (app.isReader && !hasOutput(app) && stack === "encoder")
+			add(`${stack}.final`, norm, "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
+		if (!paper && app.isReader && !hasOutput(app) && stack === "encoder")
 			add("vector", "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
-		if (hasOutput(app) && stack === (app.doc.target ? "decoder" : "encoder")) {
+		if ((paper || hasOutput(app)) && stack === (paper || app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
 			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
 		}
 	}
-	return boxes;
+	const differing = new Set(differences(app.config).map(([tint]) => tint));
+	const own = paper && new Set(boxesOf(seenAs(app, {})).map((box) => box.id));
+	return boxes.map((box) => ({ ...box, differs: differing.has(box.tint) && box.text !== "Add", isAbsent: own && !own.has(box.id) }));
 }
 
 /** Whether the model's vocabulary is asked: a search compares vectors alone. @param {App} app */
@@ -102,7 +145,10 @@ function boxInView(app) {
 	if (view === "overview") return focus.endsWith(".final_norm") ? focus.replace("_norm", "") : "";
 	if (view === "embeddings") return `${app.inFocus("embedding")}.embedding`;
 	if (view === "vector") return view;
-	if (view === "positions") return `${app.inFocus("position")}.position`;
+	if (view === "positions") {
+		const side = app.inFocus("position");
+		return app.has(`${side}.position`) ? `${side}.position` : `${app.doc.target ? "decoder" : "encoder"}.rotation`;
+	}
 	if (view === "output") return focus === "linear" ? "linear" : "softmax";
 	if (!part) return "";
 	if (view === "feed-forward" || view === "attention") {
@@ -114,30 +160,38 @@ function boxInView(app) {
 
 /** @param {App} app */
 export function figureOne(app) {
-	const boxes = boxesOf(app);
+	const differing = differences(app.config);
+	const paper = isPaper(app);
+	return div(
+		"map",
+		miniature(app, boxesOf(seenAs(app, {}))),
+		element(
+			"details",
+			{ class: "whole", open: matchMedia("(min-width: 861px)").matches },
+			element("summary", {}, "the whole figure"),
+			...(differing.length
+				? [
+						choice("", [["model", "this model"], ["paper", "the paper's figure"]], paper ? "paper" : "model", (figure) => app.go({ figure })),
+						paper && p("note", "Pale boxes are not in this model."),
+						element("details", {}, element("summary", {}, `${differing.length} differences (≠) from the paper's`), element("ul", {}, ...differing.map(([, text]) => element("li", {}, text)))),
+					]
+				: []),
+			picture(app),
+		),
+	);
+}
+
+/** The figure alone. @param {App} app @param {string} [prefix] of its ids, where it is not the page's map */
+export function picture(app, prefix = "") {
 	const { top } = columns(app);
-	const isPaper = app.state.figure === "paper";
-	const differs = app.config.norm_placement === "pre";
-	const picture = drawing("svg", {
+	const drawn = drawing("svg", {
 		class: "figure-one",
 		viewBox: `0 ${top} 310 ${548 - top}`,
 		role: "group",
 		"aria-label": "Map of the model, Figure 1 of the paper",
 	});
-	picture.append(...stackFrames(app), ...arrows(app), ...boxes.map((box) => drawBox(app, box)), ...ends(app));
-	return div(
-		"map",
-		miniature(app, boxes),
-		element(
-			"details",
-			{ class: "whole", open: matchMedia("(min-width: 861px)").matches },
-			element("summary", {}, "the whole figure"),
-			differs &&
-				choice("", [["model", "this model"], ["paper", "the paper's figure"]], isPaper ? "paper" : "model", (figure) => app.go({ figure })),
-			differs && isPaper && p("note", "The paper normalises each sum. This model normalises what enters each sub-layer, and once more at the end."),
-			picture,
-		),
-	);
+	drawn.append(...stackFrames(app, prefix), ...arrows(app), ...boxesOf(app).map((box) => drawBox(app, box, prefix)), ...ends(app));
+	return drawn;
 }
 
 /** The same boxes in one line, for a narrow window. @param {App} app @param {Box[]} boxes */
@@ -157,7 +211,7 @@ function miniature(app, boxes) {
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
 		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
-			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? "mean" : (names[box.tint] ?? "");
+			const label = isCross ? "cross" : box.id.endsWith("rotation") ? box.text : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? "mean" : (names[box.tint] ?? "");
 			const before = inOrder[i - 1];
 			const mini = button(
 				{
@@ -174,36 +228,39 @@ function miniature(app, boxes) {
 	);
 }
 
-/** @param {App} app @param {Box} box */
-function drawBox(app, box) {
+/** @param {App} app @param {Box} box @param {string} prefix */
+function drawBox(app, box, prefix) {
 	const lines = box.text.split("|");
-	const isHere = boxInView(app) === box.id;
+	const isHere = !prefix && boxInView(app) === box.id;
+	const way = box.isAbsent ? " (not in this model)" : box.differs ? " (differs from the paper)" : "";
+	const press = box.isAbsent ? {} : pressable(() => app.go(box.opens(app)));
 	return drawing(
 		"g",
 		{
-			class: `box ${box.tint} ${isHere ? "here" : ""}`,
-			id: `box-${box.id}`,
-			"aria-label": `${box.id.split(".")[0]}: ${lines.join(" ")}`,
+			class: `box ${box.tint} ${isHere ? "here" : ""} ${box.differs ? "differs" : ""} ${box.isAbsent ? "absent" : ""}`,
+			id: `${prefix}box-${box.id}`,
+			"aria-label": `${box.id.split(".")[0]}: ${lines.join(" ")}${way}`,
 			"aria-current": isHere ? "true" : null,
-			...pressable(() => app.go(box.opens(app))),
+			...press,
 		},
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
-		...lines.map((line, i) => caption("", box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
+		...lines.map((line, i) => caption(i > 1 ? "axis" : "", box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
+		box.differs && caption("unlike", box.x + (/^(enc|so)/.test(box.id) ? 57 : -57), box.y + box.height / 2 + 4, "≠"),
 	);
 }
 
-/** The grey frames with N× and a button for each layer. @param {App} app */
-function stackFrames(app) {
+/** The grey frames with N× and a button for each layer. @param {App} app @param {string} prefix */
+function stackFrames(app, prefix) {
 	const parts = [];
 	for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
 		const layers = numLayers(app.doc, stack);
-		if (!layers) continue;
+		if (!hasStack(app, stack)) continue;
 		const isLeft = stack === "encoder";
 		const x = columns(app)[stack];
 		const y = frameTop(app, stack);
 		parts.push(drawing("rect", { class: "stack", x: x - BOX_WIDTH / 2 - 8, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
 		const labelX = x + (isLeft ? -72 : 73);
-		parts.push(caption("times", labelX, 440, `${layers}×`));
+		parts.push(caption("times", labelX, 440, `${isPaper(app) ? "N" : layers}×`));
 		const step = Math.min(22, 320 / layers);
 		for (let layer = 0; layer < layers; layer++) {
 			const isHere = app.layerOf(stack) === layer;
@@ -219,13 +276,14 @@ function stackFrames(app) {
 					"g",
 					{
 						class: `layer-dot ${isHere ? "here" : ""}`,
-						id: `layer-${stack}-${layer}`,
+						id: `${prefix}layer-${stack}-${layer}`,
 						"aria-label": `${stack} layer ${layer + 1}`,
 						"aria-pressed": isHere ? "true" : "false",
 						...pressable(choose),
 					},
-					drawing("circle", { cx: labelX, cy: 412 - layer * step, r: Math.min(9, step / 2 - 1) }),
-					caption("", labelX, 415.5 - layer * step, layer + 1),
+					drawing("circle", { cx: labelX, cy: 412 - layer * step, r: isHere ? 9 : Math.min(9, step / 2 - 1) }),
+					// Many small dots have a number at every fifth.
+					(step > 14 || isHere || layer % 5 === 4) && caption("", labelX, 415.5 - layer * step, layer + 1),
 				),
 			);
 		}
@@ -237,8 +295,8 @@ function stackFrames(app) {
 function arrows(app) {
 	const parts = [];
 	const { encoder, decoder, top } = columns(app);
-	const hasEncoder = numLayers(app.doc, "encoder") > 0;
-	const hasDecoder = numLayers(app.doc, "decoder") > 0;
+	const hasEncoder = hasStack(app, "encoder");
+	const hasDecoder = hasStack(app, "decoder");
 	/** @param {string} d */
 	const line = (d) => drawing("path", { class: "wire", d });
 	const memory = memoryHeight(app);
@@ -255,7 +313,8 @@ function arrows(app) {
 		if ((box.tint !== "attention" && box.tint !== "feed") || !boxes.some((each) => each.id === box.id.replace(".", ".norm."))) continue;
 		const side = box.id.startsWith("encoder") ? -1 : 1;
 		const [edge, out] = [box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
-		const below = box.y + box.height + (pre ? 26 : 9);
+		const strip = boxes.some((each) => each.id === box.id.replace("self_attention", "rotation")) ? 16 : 0;
+		const below = box.y + box.height + strip + (pre ? 26 : 9);
 		parts.push(line(`M${box.x} ${below}H${out}V${box.y - (pre ? 11 : 13)}H${edge}`));
 	}
 	return parts;

@@ -18,6 +18,8 @@ interface ModelConfig {
 	queries_per_key?: number;
 	rotary_frequencies?: number[];
 	query_key_norm?: boolean;
+	biases?: string;
+	window?: number | null;
 	attention: string;
 	source_vocab_size: number;
 	target_vocab_size: number;
@@ -193,6 +195,10 @@ interface Box {
 	y: number;
 	height: number;
 	opens: (app: App) => Partial<State>;
+	/** whether the model does it in another way than the paper */
+	differs?: boolean;
+	/** a box of the paper's that the model has not */
+	isAbsent?: boolean;
 }
 
 /** A part of a sentence, or a number of the trace; without digits a share. */

@@ -1,23 +1,25 @@
 """From the paper's decoder to Llama's, one change at a time: loss, speed and memory of the same small training.
 
-    python benchmarks/from_2017.py TEXT [--steps 400] [--seeds 2] [--save]
+    python benchmarks/from_2017.py TEXT [--steps 400] [--seeds 2] [--rows 1-4] [--save]
 
 TEXT holds English, a document a line (.xz too). A decoder of four layers and 128 features learns to predict the next token;
 every row keeps the changes of the rows before it. Batches, their order and the learning rate are the same for all; the loss is
-that of held-out text, in nats a token; training speed is that of one thread. The cache is what one token needs while a
-text is written, and the step is one token after a text of 512.
+that of held-out text, in nats a token. Speed is processor time of one thread. Training memory is weights, gradients and Adam's two
+moments, and what the backward pass keeps of a batch. The cache is what one token needs while a text is written, and the step
+is one token after a text of 512. With --rows, those rows alone are measured; --save then keeps the file's other rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import lzma
 import time
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from record import Row, save
+from record import ROOT, Row, save
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
@@ -25,7 +27,7 @@ from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, build
 from regard.text.tokenizer import Tokenizer
 
-VOCABULARY, LENGTH, BATCH, HELD_OUT = 2000, 128, 16, 64
+VOCABULARY, LENGTH, BATCH, HELD_OUT = 2000, 128, 8, 64
 START: dict[str, Any] = dict(num_decoder_layers=4, d_model=128, d_ff=512, num_heads=8)
 CHANGES: dict[str, dict[str, Any]] = {
     "the paper's block": {},
@@ -54,6 +56,23 @@ def loss_of(model: DecoderOnly, rows: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(model(rows[:, :-1], layout).flatten(0, 1), rows[:, 1:].flatten())
 
 
+def kept_bytes(model: DecoderOnly, rows: torch.Tensor) -> int:
+    """What the backward pass keeps of a batch: every storage once, without the weights."""
+    own = {each.untyped_storage().data_ptr() for each in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(value: torch.Tensor) -> torch.Tensor:
+        storage = value.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return value
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
+        loss = loss_of(model, rows)
+    assert loss.requires_grad
+    return sum(kept.values())
+
+
 def trained(settings: dict[str, Any], rows: torch.Tensor, steps: int, seed: int) -> Row:
     torch.manual_seed(seed)
     sizes = dict(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, architecture="decoder-only")
@@ -63,6 +82,8 @@ def trained(settings: dict[str, Any], rows: torch.Tensor, steps: int, seed: int)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.15)
     order = torch.randint(len(rows), (steps, BATCH), generator=torch.Generator().manual_seed(seed))
+    weights = sum(each.numel() for each in model.parameters())
+    training = 16 * weights + kept_bytes(model, rows[order[0]])
     begin = time.process_time()
     for batch in order:
         loss_of(model, rows[batch]).backward()
@@ -80,11 +101,11 @@ def trained(settings: dict[str, Any], rows: torch.Tensor, steps: int, seed: int)
             model.step(text[:, 0], state)
         step = (time.process_time() - begin) / 64
     cache = 2 * config.num_decoder_layers * config.num_key_heads * config.head_dim * 4
-    weights = sum(each.numel() for each in model.parameters())
     return {
         "loss": loss,
-        "tokens/s": steps * BATCH * LENGTH / spent,
+        "tokens/s": round(steps * BATCH * LENGTH / spent),
         "step ms": step * 1e3,
+        "training MiB": training / 2**20,
         "cache bytes": cache,
         "weights": weights,
     }
@@ -95,22 +116,28 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--rows", default=f"1-{len(CHANGES)}", help="first and last row to measure")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     rows = rows_of(asked.text, 3_000_000)
-    settings, found = dict(START), []
-    for name, change in CHANGES.items():
+    first, last = map(int, asked.rows.split("-"))
+    path = ROOT / "benchmarks" / "results" / "from_2017.json"
+    before = json.loads(path.read_text("utf-8"))["rows"] if path.is_file() else []
+    settings, found = dict(START), {row["change"]: row for row in before}
+    for number, (name, change) in enumerate(CHANGES.items(), 1):
         settings |= change
+        if not first <= number <= last:
+            continue
         runs = [trained(settings, rows, asked.steps, seed) for seed in range(1, asked.seeds + 1)]
-        mean = {key: sum(float(run[key]) for run in runs) / len(runs) for key in runs[0]}
+        mean = {key: round(sum(float(run[key]) for run in runs) / len(runs), 3) for key in runs[0]}
         losses = [round(float(run["loss"]), 3) for run in runs]
-        found.append({"change": name, **{key: round(value, 3) for key, value in mean.items()}, "losses": losses})
-        print(found[-1], flush=True)
-    first, last = found[0], found[-1]
-    ratios = {key: round(last[key] / first[key], 3) for key in ("tokens/s", "cache bytes")}
+        found[name] = {"change": name, "steps": asked.steps, "text": asked.text.name, **mean, "losses": losses}
+        print(found[name], flush=True)
+    listed = [found[name] for name in CHANGES if name in found]
+    ratios = {key: round(listed[-1][key] / listed[0][key], 3) for key in ("tokens/s", "training MiB", "cache bytes")}
     if asked.save:
-        print(save("from_2017", found, ratios))
+        print(save("from_2017", listed, ratios))
 
 
 if __name__ == "__main__":

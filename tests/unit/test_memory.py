@@ -1,8 +1,7 @@
-"""Batches that fit into memory: predicted from two trials, or split when a step has failed."""
+"""Batches that fit into memory: predicted from two trials, or halved when a step has failed."""
 
 import dataclasses
 import json
-from typing import Any
 
 import pytest
 import torch
@@ -66,46 +65,20 @@ ERRORS = [
 ]
 
 
-def limit(updater: Updater, largest: int, error: BaseException, sizes: list[int]) -> None:
-    """Memory for batches of so many tokens: a larger one fails half-way, when some gradients are there."""
-    accumulate = updater.accumulate
-
-    def failing(tensors: Any, packed: bool) -> Any:
-        sizes.append(tensors.source.numel() + tensors.target_input.numel())
-        sums = accumulate(tensors, packed)
-        if sizes[-1] > largest:
-            raise error
-        return sums
-
-    updater.accumulate = failing  # type: ignore[method-assign]
-
-
-@pytest.mark.parametrize(("packed", "error"), [(False, ERRORS[0]), (True, ERRORS[1])])
-def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> None:
-    batches = [make_batch(packed), make_batch(packed, [4, 9], seed=8)]
-    whole, parts = make_updater(packed), make_updater(packed)
-    said: list[str] = []
-    sizes: list[int] = []
-    limit(parts, 60, error, sizes)
-    for step in range(2):
-        expected, found = whole(batches, 1e-3), parts(batches, 1e-3, say=said.append)
-        torch.testing.assert_close(found.loss, expected.loss, rtol=1e-5, atol=1e-5)
-        assert (max(sizes) > 60) == (step == 0), "later steps begin with the smaller parts"
-        sizes.clear()
-    for one, other in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0.0, atol=1e-6)
-    assert said and all("out of memory" in line and "\n" not in line for line in said)
-
-
-def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("place", ["gather", "apply"])
+def test_a_step_without_memory_says_what_it_needs(place: str, error: BaseException) -> None:
     updater = make_updater(False)
 
-    def failing() -> None:
-        raise ERRORS[0]
+    def failing(*_: object) -> None:
+        raise error
 
-    updater.apply = failing  # type: ignore[method-assign]
-    with pytest.raises(OutOfMemory, match="must hold the optimizer's moments"):
+    setattr(updater, place, failing)
+    with pytest.raises(
+        OutOfMemory, match=r"must hold \d+ tokens and the optimizer's moments: .*; lower batch_tokens"
+    ) as told:
         updater([make_batch(False)], 1e-3)
+    assert "\n" not in str(told.value)
 
 
 def test_a_recorded_run_that_does_not_fit_begins_again_with_half(corpus, tmp_path, monkeypatch):

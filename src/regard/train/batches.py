@@ -1,4 +1,4 @@
-"""The batches of a run: made from its text, prefetched as tensors, shared among processes, split where memory is short.
+"""The batches of a run: made from its text, prefetched as tensors, shared among processes.
 
 Gradients are sums over sentences, divided by the tokens of the whole step. So the number of parts does not matter:
 every sentence counts once, and the step is the same up to rounding.
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from regard.config import TrainConfig
 from regard.data.batch_stream import BatchStream, Lanes, PairStream
@@ -154,46 +153,3 @@ def share(batches: Sequence[DeviceBatch | None], processes: Processes) -> list[D
 def without_answers(batch: DeviceBatch) -> DeviceBatch:
     nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
     return batch._replace(tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0)
-
-
-def area(batch: DeviceBatch) -> int:
-    """Number of computed tokens, padding included."""
-    return batch.tensors.source.numel() + batch.tensors.target_input.numel()
-
-
-def split(batch: DeviceBatch, largest: int | None) -> list[DeviceBatch]:
-    """The batch as parts of at most so many tokens, or of a single pair."""
-    count = num_sequences(batch)
-    if largest is None or area(batch) <= largest or count < 2:
-        return [batch]
-    halves = _part(batch, 0, count // 2), _part(batch, count // 2, count)
-    return [part for half in halves for part in split(half, largest)]
-
-
-def num_sequences(batch: DeviceBatch) -> int:
-    """Without the padding sequences and empty slots at the end of a packed batch."""
-    lengths = batch.tensors.target_lengths
-    return int((lengths.cumsum(0) - lengths < _count(batch.tensors.target_input)).sum())
-
-
-def _part(batch: DeviceBatch, start: int, stop: int) -> DeviceBatch:
-    tensors = batch.tensors
-
-    def cut(tokens: Tensor, lengths: Tensor) -> Tensor:
-        if batch.packed:
-            return tokens[:, int(lengths[:start].sum()) : int(lengths[:stop].sum())]
-        return tokens[start:stop, : int(lengths[start:stop].max())]
-
-    part = Tensors(
-        cut(tensors.source, tensors.source_lengths),
-        tensors.source_lengths[start:stop],
-        cut(tensors.target_input, tensors.target_lengths),
-        cut(tensors.target_output, tensors.target_lengths),
-        tensors.target_lengths[start:stop],
-    )
-    num_tokens = _count(part.source) + _count(part.target_input)
-    return DeviceBatch(part, batch.packed, num_tokens, _count(part.target_output), batch.position)
-
-
-def _count(tokens: Tensor) -> int:
-    return int((tokens != PAD_ID).sum())

@@ -147,7 +147,7 @@ class Trainer:
         if not processes.alone:  # different random numbers in each process, the same whenever it comes to this step
             torch.manual_seed((self.settings.seed << 40) + (self.step << 12) + processes.rank)
         rate = self.progress.rate(self.step + 1, seconds)
-        sums = self.update(mine, rate, num_targets / processes.size, reporter.say)
+        sums = self.update(mine, rate, num_targets / processes.size)
         if self.average is not None:
             self.average.update(self.step)
         self.step += 1

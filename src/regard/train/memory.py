@@ -1,7 +1,7 @@
 """How many tokens memory holds at once: predicted before a run on a GPU from two trials.
 
-The memory of a batch grows linearly with its tokens, so two trials predict any size. A step that runs out of memory
-all the same is split: update.py.
+The memory of a batch grows linearly with its tokens, so two trials predict any size. A run that runs out of memory all
+the same, before its first checkpoint, begins again with half of it: run.py.
 """
 
 import dataclasses

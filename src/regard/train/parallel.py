@@ -24,10 +24,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model, build
-from regard.train.rendezvous import TIMEOUT, Watch, connect, ended_after, lost
+from regard.train.rendezvous import TIMEOUT, connect, ended_after, lost
 
 PATIENCE = datetime.timedelta(hours=12)
-"""Timeout while text is read or translated. Ended and stopped processes are noticed earlier, by torchrun and Watch."""
+"""Timeout while text is read or translated. A process that ends is noticed earlier, by torchrun."""
 _CONNECTION = ("Connection", "gloo", "NCCL", "Timed out", "peer")
 """Substrings of RuntimeError messages that mean that another process is gone."""
 
@@ -39,7 +39,6 @@ class Processes:
         self.rank, self.size, self.local_rank = rank, size, local_rank
         self._patient: Any = None
         self._known: Any = None
-        self._watch: Watch | None = None
 
     @classmethod
     def from_environment(cls) -> Processes:
@@ -71,12 +70,8 @@ class Processes:
                 store, self._known = connect(is_first=self.is_first)
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
                 self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
-                self._watch = Watch(store, self.rank, self.size)
             yield
-            # Leave together: a process that left earlier would not notice a first one that hangs while it writes.
-            self.wait()
-            self._watch.end()
-            self.agree(0.0)  # so that nobody asks a process that is gone
+            self.wait()  # the first one holds the store
         except RuntimeError as error:
             is_lost = any(word in str(error) for word in _CONNECTION)
             if not is_lost and not isinstance(error, dist.DistError):
@@ -84,8 +79,6 @@ class Processes:
             reason = lost(f"one has ended ({str(error).splitlines()[0]})")
             raise TrainingError(reason) from error
         finally:
-            if self._watch is not None:
-                self._watch.end()
             if dist.is_initialized():
                 dist.destroy_process_group()
 

@@ -2,7 +2,7 @@
 
 On a GPU with packed batches every step has the same shapes. So it is recorded once as CUDA graphs (the gradients of a
 batch; the optimizer's step) and replayed from then on. Otherwise a small model's step would spend most of its time
-waiting for the host to launch kernels. A step that runs out of memory is repeated in parts.
+waiting for the host to launch kernels.
 """
 
 import platform
@@ -15,10 +15,8 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from regard.config import TrainConfig
-from regard.errors import TrainingError
 from regard.model.transformer import Model
-from regard.train.batches import DeviceBatch, area, num_sequences, split
-from regard.train.corpora import Say
+from regard.train.batches import DeviceBatch
 from regard.train.loss import BatchLoss, Sums, Tensors, autocast
 from regard.train.memory import OutOfMemory, is_out_of_memory
 from regard.train.optimizer import Guard, set_rate, step_unless
@@ -47,12 +45,6 @@ class Updater:
         alone = type(self._loss) is BatchLoss  # neither wrapped by DDP nor made another class by FSDP
         self.records = self.device.type == "cuda" and bool(settings.packing) and alone
         """whether steps are recorded; then all batches have one shape"""
-        independent = settings.objective != "contrastive"
-        self.can_retry = alone and not self.records and independent
-        """whether a failed step can be repeated in parts: no other process takes part in it, and its pairs are
-        independent of each other"""
-        self._largest: int | None = None
-        """maximum tokens of a part, padding included; None until memory has run out"""
         self._num_updates = 0
         self._recorded: Recording | None = None
         self.stream = torch.cuda.Stream(self.device) if self.records else None
@@ -64,47 +56,25 @@ class Updater:
         self.stream.wait_stream(torch.cuda.default_stream(self.device))
         return torch.cuda.stream(self.stream)
 
-    def __call__(
-        self, batches: list[DeviceBatch], rate: float, num_targets: Tensor | float | None = None, say: Say = print
-    ) -> Sums:
-        """One step of the optimizer, in parts as small as memory requires.
+    def __call__(self, batches: list[DeviceBatch], rate: float, num_targets: Tensor | float | None = None) -> Sums:
+        """One step of the optimizer.
 
         The loss is the mean over all target tokens of the batches, or of `num_targets` where other processes have
         batches of the step as well.
         """
-        while True:
-            parts = [part for batch in batches for part in split(batch, self._largest)]
-            try:
-                sums = self.gather(parts, num_targets)
-                break
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                reason = str(error).split("\n")[0]
-            # Outside of the handler: the error's traceback holds the tensors of the step.
-            self._make_room(parts, reason, say)
         try:
+            sums = self.gather(batches, num_targets)
             self.advance(rate)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            # Some weights may be updated already, so the step cannot be repeated.
+            most = max(each.tensors.source.numel() + each.tensors.target_input.numel() for each in batches)
             reason = str(error).split("\n")[0]
             raise OutOfMemory(
-                f"memory must hold the optimizer's moments too ({reason}); take a smaller size"
+                f"memory must hold {most:,} tokens and the optimizer's moments: it does not ({reason}); lower batch_tokens or "
+                "max_length, or take a smaller size"
             ) from error
         return sums
-
-    def _make_room(self, parts: list[DeviceBatch], reason: str, say: Say) -> None:
-        size, count = max((area(part), num_sequences(part)) for part in parts)
-        if not self.can_retry or count < 2:
-            kind = TrainingError if self.can_retry else OutOfMemory  # smaller batches would not help, or might
-            raise kind(f"memory must hold {size:,} tokens: it does not ({reason}); lower batch_tokens or max_length")
-        self._largest = size // 2
-        self.forget()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        say(f"out of memory with {size:,} tokens at once: going on in parts of at most {self._largest:,}")
 
     def advance(self, rate: float) -> None:
         """Clip and apply the gradients that `gather` has left."""
@@ -117,7 +87,7 @@ class Updater:
         self._num_updates += 1
 
     def gather(self, batches: list[DeviceBatch], num_targets: Tensor | float | None = None) -> Sums:
-        """The gradients of one step. If it fails, `forget` makes room for another try."""
+        """The gradients of one step."""
         if num_targets is None:
             num_targets = sum(batch.num_targets for batch in batches)
         self._num_targets.fill_(num_targets)
@@ -134,7 +104,7 @@ class Updater:
         return Sums(*(torch.stack(parts).sum() for parts in zip(*totals, strict=True)))
 
     def forget(self) -> None:
-        """Drop the gradients of a finished or failed step."""
+        """Drop the gradients of a finished step."""
         self.optimizer.zero_grad(set_to_none=True)
 
     def accumulate(self, tensors: Tensors, packed: bool) -> Sums:

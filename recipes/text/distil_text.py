@@ -6,6 +6,7 @@ CORPORA holds fr-en/*.tsv.xz (French TAB English TAB domain), mono/en.NAME.txt.x
 fr-en/newstest*, tatoeba-dev*, europarl-dev* and multi30k/. No sentence of a test set or of benchmarks/ is in what is written:
 
     en.wiki.txt.xz, en.other.txt.xz, fr.txt.xz   sentences for the teachers, broad text first
+    en.back.txt.xz                               English that has no French beside it, to be translated into French first
     human.fr-en.tsv.xz, human.en-fr.tsv.xz       people's pairs, source TAB target, some sources as typed in haste
 """
 
@@ -40,6 +41,8 @@ SHARES = {
 }
 """per cent of a large source that is taken; of the others everything"""
 NOISY_SHARE, CAPITALS_SHARE = 0.25, 0.02
+WIKI_BACK = 300_000
+"""sentences of the encyclopaedia among those that are translated into French first"""
 _MIN_WORDS, _MAX_WORDS, _MAX_CHARACTERS, _MIN_LETTERS = 3, 60, 350, 0.7
 _ODD = re.compile(r"[<>{}\\|_=#*~^@\x00-\x1f\ufffd\u0370-\u1dff\u2e80-\uffff]|https?:|www\.|Ã|â€")
 _HASTE = {
@@ -135,9 +138,9 @@ def main() -> None:
     seen = {"fr": set(tested), "en": set(tested)}
     human: list[tuple[str, str]] = []
     counts: Counter[str] = Counter()
-    texts: dict[str, list[str]] = {"en.wiki": [], "en.other": [], "fr": []}
+    texts: dict[str, list[str]] = {"en.wiki": [], "en.other": [], "fr": [], "en.back": []}
 
-    def add(text: str, language: str, name: str) -> None:
+    def add(text: str, language: str, name: str, is_alone: bool = False) -> None:
         if zlib.crc32(text.encode()) % 100 >= SHARES.get(f"{language}.{name}", 100):
             return
         text = plain_french(text) if language == "fr" else plain(text)
@@ -150,6 +153,8 @@ def main() -> None:
         texts[language if language == "fr" else "en.wiki" if name == "wikipedia" else "en.other"].append(
             as_typed(text) if language == "fr" else text
         )
+        if is_alone and name != "wikipedia":
+            texts["en.back"].append(text)
 
     seen_pairs: set[int] = set()
 
@@ -179,10 +184,13 @@ def main() -> None:
     for path in sorted((options.corpora / "mono").glob("*.txt.xz")):
         language, name = path.name.removesuffix(".txt.xz").split(".", 1)
         for line in lines_of(path):
-            add(line, language, name)
+            add(line, language, name, is_alone=language == "en")
     draw = random.Random(1)
     for name, lines in texts.items():
         draw.shuffle(lines)
+        if name == "en.back":
+            lines += texts["en.wiki"][:WIKI_BACK]
+            draw.shuffle(lines)
         write(options.output / f"{name}.txt.xz", lines)
     for direction, each in (("fr-en", human), ("en-fr", [pair[::-1] for pair in human])):
         made = [pair for source, target in each for pair in versions(source, target, direction[:2])]

@@ -276,6 +276,37 @@ def test_the_model_of_the_paper_differs_in_nothing_from_its_figure(serve: Serve)
     assert page.locator("#map .differs, #map .absent, #choice--paper").count() == 0
 
 
+def test_weights_are_fetched_when_they_are_asked_for(serve: Serve) -> None:
+    look = Look(make_subject(d_ff=150), SENTENCE, DECODE)
+    run = look.session.original
+    asked: list[str] = []
+    page = serve(look)
+    page.on("request", lambda request: asked.append(request.url))
+    turn_to(page, "weights")
+    assert not any("param:" in url or "/weights/" in url for url in asked)
+    page.select_option("#layer-of-weights", "encoder.layers.1")
+    name = "encoder.layers.1.feed_forward.hidden.weight"
+    page.locator(f"[id='weights-{name}']").click()
+    figure = page.locator(f"figure[data-title='{name}']")
+    figure.get_by_role("button", name="table").click()
+    value = run.subject.network.state_dict()[name].double().numpy()
+    assert value.shape == (150, 30)
+    found = figure.locator("td").evaluate_all("cells => cells.map(cell => Number(cell.dataset.value))")
+    means = [np.sqrt((value[row : row + 3, column] ** 2).mean()) for row in range(0, 150, 3) for column in range(30)]
+    np.testing.assert_allclose(found, means, rtol=1e-5)
+    figure.locator("canvas").press("ArrowDown")
+    figure.locator("canvas").press("Enter")
+    expect(page.locator("#whole-weight")).to_be_visible()
+    figure.get_by_role("button", name="table").click()
+    expect(figure.locator("tbody tr")).to_have_count(3)
+    expect(figure.locator("tbody th").first).to_have_text("3")
+    shown = shown_in(figure, "td[data-name]")
+    assert_traced(shown, run, 3)
+    assert [each.index for each in shown] == [(3, 0), (4, 0), (5, 0)]
+    page.click("#whole-weight")
+    expect(figure.locator("figcaption")).to_contain_text("blocks of 3 × 1")
+
+
 def test_the_stages_of_the_text_and_the_choice_of_a_sentence(serve: Serve) -> None:
     text = "IL FAIT FROID ! Jane écrit à jane@exemple.fr."
     model = regard.load("fr-en")

@@ -85,6 +85,8 @@ def test_the_document_and_every_value_come_as_they_are(server: Server, session: 
     assert np.array_equal(numbers(server, path), table.ravel())
     assert np.array_equal(numbers(server, f"{path}?row=7"), table[7])
     refused(server, 400, f"{path}?row={len(table)}")
+    for wrong in ("nothing", "memory?rows=0-1", "{0}?rows=5-5", "{0}?rows=0-999999", "{0}?columns=-1-4", "{0}?rows=a"):
+        refused(server, 400, "/api/weights/" + wrong.format("source.embedding.weight"))
 
 
 def test_a_what_if_is_a_new_run(server: Server, session: Session) -> None:

@@ -1,4 +1,4 @@
-"""What the page asks that needs passes of their own: how much each head matters, and how near a passage is.
+"""What the page asks beyond the trace: how much each head matters, how near a passage is, and weights in few numbers.
 
 effect of a head = log-probability of the output with the head off - without that change
 
@@ -15,12 +15,14 @@ from torch import Tensor
 
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
-from regard.look.session import Run
+from regard.look.session import PARAMETER, Run
 from regard.look.whatif import check_attention
 from regard.search.encoder import normalised
 from regard.translate.trace import trace_copies
 
 MAX_PASSAGES = 100
+MAX_CELLS = 64
+"""rows and columns of a heat map of weights"""
 
 
 def head_effects(run: Run, attention: str) -> dict[str, Any]:
@@ -62,3 +64,30 @@ def nearest(run: Run, passages: Sequence[str]) -> dict[str, Any]:
     cosines = [float(each @ sentence_vector(run)) for each in vectors]
     best = sorted(zip(given, cosines, strict=True), key=lambda found: -found[1])
     return {"passages": [{"text": text, "cosine": cosine} for text, cosine in best]}
+
+
+def weights(run: Run, name: str, rows: str = "", columns: str = "") -> dict[str, Any]:
+    """A window of a weight, such as rows "0-64": its values, or where it is larger the root mean square of each block."""
+    found = run.tensor(PARAMETER + name)
+    if found is None:
+        raise UsageError(f"a weight must be one of the model's: got {name!r}")
+    value = np.atleast_2d(found)
+    ends = [_window(text, size) for text, size in zip((rows, columns), value.shape, strict=True)]
+    high, wide = (-(-(end - first) // MAX_CELLS) for first, end in ends)
+    part = value[slice(*ends[0]), slice(*ends[1])]
+    cells = part
+    if high * wide > 1:
+        tops, lefts = (range(0, size, step) for size, step in zip(part.shape, (high, wide), strict=True))
+        sums = [np.add.reduceat(np.square(part[top : top + high]).sum(axis=0), lefts) for top in tops]
+        sizes = np.outer(np.diff([*tops, part.shape[0]]), np.diff([*lefts, part.shape[1]]))
+        cells = np.sqrt(np.stack(sums) / sizes)
+    told = {"rows": ends[0], "columns": ends[1], "step": [high, wide], "cells": cells.tolist()}
+    return {**told, "smallest": float(part.min()), "largest": float(part.max())}
+
+
+def _window(text: str, size: int) -> list[int]:
+    """The first, and one past the last."""
+    ends = [int(each) for each in text.split("-") if each.isdecimal()] if text else [0, size]
+    if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= size:
+        raise UsageError(f"a window must be of 0-{size}: got {text!r}; ask for a smaller one")
+    return ends

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.errors import RegardError, UsageError
 from regard.look.document import Document, describe, document, places, source_file
-from regard.look.effects import head_effects, nearest
+from regard.look.effects import head_effects, nearest, weights
 from regard.look.session import Run, Session
 from regard.look.single_file import binary
 from regard.translate.trace import trace_pair
@@ -155,6 +155,8 @@ def get(session: Session, path: str, query: Query) -> Answer:
         return _json(neighbours(run, _number(query, "token"), query.get("side", "target")))
     if question == "pca":
         return _json(pca(run))
+    if question == "weights":
+        return _json(weights(run, name, query.get("rows", ""), query.get("columns", "")))
     if question == "effects":
         return _json(head_effects(run, name))
     raise NotFound(f"there is nothing under {path!r}")

@@ -26,6 +26,15 @@ import { writtenWords } from "./structure.js";
 import { goToStep, tourCard } from "./tour.js";
 import { runBanner, whatIfPanel } from "./whatif.js";
 
+/** The weights, which a server alone makes small: a saved page does without the module. @type {Panel} */
+const weightsPanel = {
+	id: "weights",
+	title: "Weights",
+	keys: ["focus"],
+	fits: (app) => app.data.engineName === "python",
+	draw: async (app) => (await import("./weights.js")).weightsView(app),
+};
+
 /** @type {Panel[]} */
 const PANELS = [
 	overviewPanel,
@@ -37,6 +46,7 @@ const PANELS = [
 	embeddingPanel,
 	readingPanel,
 	outputPanel,
+	weightsPanel,
 	whatIfPanel,
 	comparePanel,
 ];

@@ -32,7 +32,7 @@ export function matrix(options) {
 	const readout = element("output", { class: "readout" });
 	const legend = element("span", { class: "legend", "aria-hidden": "true" });
 	const twin = button({ class: "small", "aria-expanded": "false" }, "table");
-	const hint = options.place && options.open ? span("hint", "click or Enter: its arithmetic") : null;
+	const hint = options.place && options.open ? span("hint", options.hint ?? "click or Enter: its arithmetic") : null;
 	const note = options.note ? span("note", options.note) : null;
 	const figure = element(
 		"figure",

@@ -375,6 +375,8 @@ interface MatrixOptions extends HeatmapOptions {
 	/** shared by matrices of the same cells */
 	cursor?: Cursor;
 	open?: (place: Place) => void;
+	/** what opening a cell shows */
+	hint?: string;
 	/** a class: query, key, value */
 	role?: string;
 }

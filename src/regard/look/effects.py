@@ -87,7 +87,8 @@ def weights(run: Run, name: str, rows: str = "", columns: str = "") -> dict[str,
 
 def _window(text: str, size: int) -> list[int]:
     """The first, and one past the last."""
-    ends = [int(each) for each in text.split("-") if each.isdecimal()] if text else [0, size]
-    if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= size:
+    parts = text.split("-") if text else ["0", str(size)]
+    ends = [int(each) for each in parts if each.isdecimal()]
+    if len(parts) != 2 or len(ends) != 2 or not ends[0] < ends[1] <= size:
         raise UsageError(f"a window must be of 0-{size}: got {text!r}; ask for a smaller one")
     return ends

@@ -15,25 +15,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tokenizers
 from browser.conftest import Window
 from browser.find_tools import find_node, find_typescript, find_wabt
 from browser.reading import traced
 from browser.test_use import turn_to
 from fixtures import TEXT
+from huggingface_fixtures import MAKERS
 from look_fixtures import SEARCH, SENTENCE, make_subject, save_subject
 from playwright.sync_api import Page, expect
 from unit.test_one_path import texts
 from web_fixtures import serving
 
 import regard
+from regard.api import import_model
 from regard.config import DecodeConfig, to_dict
 from regard.engine.torch import TorchEngine
+from regard.exchange.gguf_file import _BEFORE_MERGING
 from regard.folder.catalogue import BUNDLED
 from regard.folder.tensors import WeightForm
 from regard.look import single_file
+from regard.look.page_engine import hindrance
 from regard.look.rules import rules
 from regard.look.single_file import link, read_page, style_of
 from regard.look.subject import Subject
+from regard.text.imported_tokenizers import JsonTokenizer
 from regard.text.protected import find_protected
 from regard.text.tokenizer import Tokenizer
 from regard.translate.protect import mask
@@ -58,7 +64,7 @@ OPEN = """async ([folder, manifest]) => {
     const { Subject } = await import("/engine/session.js");
     const get = async (name) => (await fetch(name)).arrayBuffer();
     learn(await (await fetch("/rules.json")).json());
-    const [weights, source] = [await get(`${folder}/model.safetensors`), await get(`${folder}/tokenizer.model`)];
+    const [weights, source] = [await get(`${folder}/model.safetensors`), await get(`${folder}/${manifest.tokenizer.source}`)];
     window.open_ = (isPlain) => new Subject({ name: "", manifest, template: {} }, { weights, source, target: source }, isPlain);
     window.subject = window.open_(false);
 }"""
@@ -218,6 +224,74 @@ def test_ten_thousand_sentences_have_the_same_tokens(opens: Opens, site: tuple[P
         )
         wanted = tokenizer.encode_batch(sentences)
         assert found == [[ids, tokenizer.decode(ids)] for ids in wanted], name
+
+
+IMPORTED: dict[str, Callable[[Path], Any]] = {name: MAKERS[name] for name in ("gpt2", "bert", "bart", "qwen3")}
+
+
+@pytest.mark.parametrize("kind", IMPORTED)
+def test_an_imported_model_has_the_same_tokens_and_values(
+    opens: Opens, site: tuple[Path, str], kind: str, tmp_path: Path
+) -> None:
+    IMPORTED[kind](tmp_path / kind)
+    shutil.rmtree(site[0] / "imported", ignore_errors=True)
+    import_model(tmp_path / kind, site[0] / "imported")
+    subject = Subject.open(site[0] / "imported")
+    assert hindrance(subject) == ""
+    assert_traced_alike(opens("imported", subject), site, subject)
+
+
+def json_tokenizers() -> Iterator[tuple[str, str]]:
+    """A tokenizer.json of every form that the page's engine knows, trained on a few lines."""
+    for name, parts in _BEFORE_MERGING.items():
+        trained = tokenizers.ByteLevelBPETokenizer()
+        trained.train_from_iterator(TEXT, vocab_size=330, show_progress=False, min_frequency=1)
+        described = json.loads(trained.to_str())
+        added = {"id": 330, "content": "chat d", "special": False, "normalized": name != "qwen2"}
+        added |= dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+        described |= {"pre_tokenizer": {"type": "Sequence", "pretokenizers": parts}, "added_tokens": [added]}
+        described["model"]["ignore_merges"] = name == "llama-bpe"
+        yield name, json.dumps(described | {"normalizer": {"type": "NFC"} if name == "qwen2" else None})
+    for lowercase in (True, False):
+        words = tokenizers.BertWordPieceTokenizer(lowercase=lowercase)
+        words.train_from_iterator(TEXT, vocab_size=200, show_progress=False, min_frequency=1)
+        yield f"bert, {lowercase}", words.to_str()
+    merged = tokenizers.SentencePieceBPETokenizer(fuse_unk=True)
+    bytes_ = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    merged.train_from_iterator(TEXT, vocab_size=400, show_progress=False, min_frequency=1, special_tokens=bytes_)
+    described = json.loads(merged.to_str())
+    described["added_tokens"] = described["added_tokens"][:1]
+    yield "metaspace", json.dumps(described)
+    described["model"]["byte_fallback"] = True
+    space = {"pattern": {"String": " "}, "content": "\u2581"}
+    normalizers = [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", **space}]
+    back = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
+    decoders = [back, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    decoders += [{"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+    described |= {"pre_tokenizer": None, "normalizer": {"type": "Sequence", "normalizers": normalizers}}
+    yield "llama", json.dumps(described | {"decoder": {"type": "Sequence", "decoders": decoders}})
+
+
+def test_a_tokenizer_json_gives_the_same_tokens(window: Window, site: tuple[Path, str]) -> None:
+    words = sorted(
+        {word for line in TEXT for word in line.split()} | {"don't", "I'LL", "(a.b)", "\r\n\n", "  x", "ÉTÉ"}
+    )
+    sentences = [*made_up(words, 400), "", " ", "chat du", "\n\nle", "été 12345 l'été"]
+    window.page.goto(site[1])
+    for name, content in json_tokenizers():
+        (site[0] / "made.json").write_text(content)
+        tokenizer = JsonTokenizer(content.encode(), name=name)
+        found = window.page.evaluate(
+            """async (sentences) => {
+                const { Tokenizer } = await import("/engine/tokenizer.js");
+                const tokenizer = new Tokenizer(await (await fetch("/made.json")).arrayBuffer(), { isJson: true });
+                return sentences.map((each) => tokenizer.encode(each)).map((ids) => [ids, tokenizer.decode(ids), tokenizer.tokenStrings(ids)]);
+            }""",
+            sentences,
+        )
+        for sentence, own in zip(sentences, found, strict=True):
+            ids = tokenizer.encode(sentence)
+            assert own == [ids, tokenizer.decode(ids), tokenizer.token_strings(ids)], (name, sentence)
 
 
 @pytest.mark.parametrize("method", ["beam", "greedy", "sample"])

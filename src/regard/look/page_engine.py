@@ -1,6 +1,7 @@
 """What the page's own engine needs: its script, the rules of the pipeline, and models, carried or fetched."""
 
 import base64
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,23 @@ from regard.look.subject import Subject
 
 MAX_MODEL_BYTES = 300_000_000
 """largest weights that a file carries"""
+_KNOWN_PARTS = {
+    *(
+        "BPE",
+        "WordPiece",
+        "Sequence",
+        "NFC",
+        "NFD",
+        "NFKC",
+        "NFKD",
+        "Lowercase",
+        "StripAccents",
+        "BertNormalizer",
+        "Prepend",
+    ),
+    *("Replace", "ByteLevel", "Split", "Digits", "BertPreTokenizer", "Metaspace", "ByteFallback", "Fuse", "Strip"),
+}
+"""kinds of parts of a tokenizer.json that the page's engine has"""
 _OF_A_MODEL = ("version", "model", "parameters", "criteria", "code")
 """parts of a document that are the same for every run of a model"""
 
@@ -21,12 +39,39 @@ Place = Callable[[str], dict[str, str]]
 """from the name of a model's file to where the page finds it"""
 
 
-def runs(subject: Subject) -> bool:
-    """Whether the page's engine can run a model: a Transformer from a folder, with SentencePiece."""
+def hindrance(subject: Subject) -> str:
+    """Why the page's engine cannot run a model, as a sentence; empty where it can."""
     folder, manifest = subject.folder, subject.manifest
-    if folder is None or manifest.model.is_recurrent or manifest.tokenizer.kind == "tokenizers":
-        return False
-    return (folder / WEIGHTS).stat().st_size <= MAX_MODEL_BYTES
+    if folder is None:
+        return "This model was made in a program and is in no folder."
+    if manifest.model.is_recurrent:
+        return "The page's engine runs Transformers; this model is recurrent."
+    if (size := (folder / WEIGHTS).stat().st_size) > MAX_MODEL_BYTES:
+        return f"The weights are {size // 10**6} MB; a file carries at most {MAX_MODEL_BYTES // 10**6}."
+    if manifest.tokenizer.kind == "tokenizers":
+        described = json.loads((folder / manifest.tokenizer.source).read_bytes())
+        if unknown := sorted(_parts(described) - _KNOWN_PARTS):
+            return f"The page's engine has no {' and '.join(unknown)}, which this tokenizer.json needs."
+    return ""
+
+
+def _parts(described: Document) -> set[str]:
+    """The kinds of the parts of a tokenizer.json, and what else is rare in one."""
+    of_model = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
+    model = described["model"]
+    rare = {name for name in of_model if model.get(name) and model.get("type", "BPE") == "BPE"}
+    added = [each for each in described.get("added_tokens", ()) if not each["special"]]
+    rare |= {name for name in ("single_word", "lstrip", "rstrip") if any(each[name] for each in added)}
+
+    def kinds(part: Any) -> set[str]:
+        if not isinstance(part, dict | list):
+            return set()
+        below = part if isinstance(part, list) else part.values()
+        own = {part["type"]} if isinstance(part, dict) and "type" in part else set()
+        return own.union(*map(kinds, below))
+
+    stages = (described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder"))
+    return rare.union({model.get("type", "BPE")}, *map(kinds, stages))
 
 
 def script() -> str:

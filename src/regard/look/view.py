@@ -130,8 +130,10 @@ class Look:
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session: with its models, where the page can run them, or else with all it can ask about its runs."""
     subjects = [run.subject for run in session.unchanged]
-    contents = page_engine.contents(session) if weights and all(map(page_engine.runs, subjects)) else None
+    hindrance = next(filter(None, map(page_engine.hindrance, subjects)), "")
+    contents = page_engine.contents(session) if weights and not hindrance else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
+    data["hindrance"] = hindrance
     data["sources"] = {
         each["file"]: source_file(each["file"]) for run in session.unchanged for each in describe(run)["code"].values()
     }

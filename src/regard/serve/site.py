@@ -34,10 +34,8 @@ def write_site(folder: Path, output: Path) -> None:
     if output.is_dir() and any(output.iterdir()) and not (output / MODELS).is_file():
         raise UsageError(f"a site is written into a new, an empty or a site's folder: {output} is none; name another")
     subject = Subject.open(folder)
-    if not page_engine.runs(subject):
-        raise UsageError(
-            f"the page runs Transformers with SentencePiece of at most 300 MB: {folder} is none; use serve"
-        )
+    if hindrance := page_engine.hindrance(subject):
+        raise UsageError(f"a site's model must run in a browser: {folder} does not. {hindrance} Use regard serve")
     manifest = subject.manifest
     text = EXAMPLES.get(manifest.source_language or manifest.target_language, "…")
     session = Session(subject, text, manifest.decode)

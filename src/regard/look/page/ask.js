@@ -1,6 +1,6 @@
 /** The text box of the header: any text, in any model that is here, and which engine computes. */
 
-import { element, form } from "./dom.js";
+import { element, form, p } from "./dom.js";
 
 /** @type {Record<string, string[]>} by the language that is read */
 const EXAMPLES = {
@@ -19,8 +19,8 @@ export async function openAsk(app, root, badge) {
 	const [name = "", told = ""] = ENGINES[data.engineName];
 	badge.textContent = name;
 	badge.title = told;
-	root.hidden = !data.isLive;
-	if (!data.isLive) return;
+	root.hidden = !data.isLive && !data.hindrance;
+	if (!data.isLive) return root.replaceChildren(p("note", `${told} ${data.hindrance} \`regard look\` runs others.`));
 	const models = await data.models();
 	const choice = element("select", { id: "ask-model", "aria-label": "Model" }, ...models.map((each, i) => element("option", { value: i }, each.name)));
 	choice.value = String(Math.max(0, models.findIndex((each) => each.name === app.doc.model.name)));

@@ -11,12 +11,15 @@ const LIVE_ONLY = "This needs the model itself: start `regard look` and open the
 
 /** The engine that the page carries; without one its server is asked. @type {ReturnType<typeof carriedEngine>} */
 let engine = null;
+let isLive = true;
 
 export class DataSource {
 	/** @param {any} embedded what a saved page carries, or null */
 	constructor(embedded) {
 		this.embedded = embedded;
-		this.isLive = embedded === null || engine !== null;
+		this.isLive = isLive = embedded === null || engine !== null;
+		/** why this page holds no model @type {string} */
+		this.hindrance = embedded?.hindrance ?? "";
 		/** @type {Map<string, Promise<Tensor>>} */
 		this.tensors = new Map();
 		/** @type {Map<string, number[][]>} effects of heads */
@@ -113,7 +116,6 @@ export class DataSource {
 	async sentence(run, number) {
 		const known = [...this.documents.values()].find((doc) => !doc.changes && doc.sentence === number && doc.title === this.document(run).title && doc.model.name === this.document(run).model.name);
 		if (known) return known;
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		const document = await fetchJson(`api/sentence?run=${run}&number=${number}`);
 		this.documents.set(document.run, document);
 		return document;
@@ -121,7 +123,6 @@ export class DataSource {
 
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		const answer = await fetchJson("api/whatif", asJson({ run, edits }));
 		this.documents.set(answer.run, answer.document);
 		return answer.document;
@@ -129,7 +130,6 @@ export class DataSource {
 
 	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{token_strings: string[], probabilities: number[]}>} */
 	async probability(run, step, text) {
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return fetchJson(`api/probability?run=${run}&step=${step}&text=${encodeURIComponent(text)}`);
 	}
 
@@ -137,13 +137,11 @@ export class DataSource {
 	async neighbours(run, token, side) {
 		const carried = this.embedded?.neighbours?.[run]?.[`${side}:${token}`];
 		if (carried) return carried;
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
 	/** How each head of an attention changes the log-probability of each token of the output. @param {number} run @param {string} attention @returns {Promise<number[][]>} */
 	async effects(run, attention) {
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		const key = `${run}/${attention}`;
 		const known = this.known.get(key) ?? (await fetchJson(`api/effects/${attention}?run=${run}`)).effects;
 		this.known.set(key, known);
@@ -152,7 +150,6 @@ export class DataSource {
 
 	/** Passages, one a line, the nearest to the sentence first. @param {number} run @param {string} passages @returns {Promise<{text: string, cosine: number}[]>} */
 	async nearest(run, passages) {
-		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return (await fetchJson("api/nearest", asJson({ run, passages }))).passages;
 	}
 
@@ -164,7 +161,6 @@ export class DataSource {
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
 		const carried = this.embedded?.planes?.[run];
-		if (!carried && !this.isLive) throw new Error(LIVE_ONLY);
 		return carried ?? fetchJson(`api/pca?run=${run}`);
 	}
 }
@@ -176,6 +172,7 @@ function asJson(body) {
 
 /** @param {string} address @param {RequestInit} [request] @returns {Promise<any>} */
 async function fetchJson(address, request) {
+	if (!isLive) throw new Error(LIVE_ONLY);
 	if (engine) return engine.ask(address, request?.body && JSON.parse(String(request.body)));
 	const response = await fetch(address, request);
 	const answer = await response.json().catch(() => null);

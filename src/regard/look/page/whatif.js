@@ -177,7 +177,7 @@ export const whatIfPanel = {
 		const about = lead(
 			`Change something inside the model. ${app.isReader ? "The encoder runs" : "The model and its search run"} again with your change, and every panel then shows the changed run.`,
 		);
-		if (!app.data.isLive) return [about, trouble("A saved page holds one run. Start `regard look` to change it.")];
+		if (!app.data.isLive) return [about, trouble(`A saved page holds one run. ${app.data.hindrance} Start \`regard look\` to change it.`)];
 		return [
 			about,
 			...(edits.length ? [result(app, before, edits, status)] : []),

@@ -30,10 +30,11 @@ export class Subject {
 		this.config = /** @type {EngineConfig} */ (manifest.model);
 		this.weights = new Weights(weights, this.config, isPlain);
 		this.model = new Transformer(this.weights);
-		const { prompt, source_beginning: first, target_beginning: second } = manifest.tokenizer;
-		this.source = new Tokenizer(source, { prompt, beginning: first, ...(vocabularies[0] ? { vocabulary: vocabularies[0] } : {}) });
+		const { kind, prompt, source_beginning: first, target_beginning: second } = manifest.tokenizer;
+		const isJson = kind === "tokenizers";
+		this.source = new Tokenizer(source, { isJson, prompt, beginning: first, ...(vocabularies[0] ? { vocabulary: vocabularies[0] } : {}) });
 		const theirs = vocabularies[1] ?? vocabularies[0];
-		this.target = new Tokenizer(target, { beginning: second, ...(theirs ? { vocabulary: theirs } : {}) });
+		this.target = new Tokenizer(target, { isJson, beginning: second, ...(theirs ? { vocabulary: theirs } : {}) });
 		this.translates = manifest.task === "translate" && this.model.hasEncoder && this.model.hasDecoder;
 		this.translator = new Translator(new Engine(this.model), manifest, this.source, this.target);
 	}

@@ -1,8 +1,7 @@
 /** Text to token ids and back, as `regard.text.tokenizer` and `regard.text.imported_tokenizers` do it. */
 
+import { JsonProcessor } from "./json_tokenizer.js";
 import { SPACE_MARK, SentencePiece } from "./sentencepiece.js";
-
-
 
 const ESCAPE = "\u{f2581}";
 const BYTE = /^<0x[0-9A-F]{2}>$/;
@@ -11,18 +10,19 @@ const SPECIAL = /^(?:<unk>|<\/?s>|<pad>|>>[^<> ]+<< ?)$/;
 
 /** A vocabulary and a segmentation. */
 export class Tokenizer {
-	/** @param {ArrayBuffer} file a SentencePiece model @param {{ vocabulary?: Record<string, number>, prompt?: string, beginning?: string[] }} [foreign] with the numbering of another program */
-	constructor(file, { vocabulary, prompt = "", beginning = [] } = {}) {
-		this.processor = new SentencePiece(file);
+	/** @param {ArrayBuffer} file a SentencePiece model, or a tokenizer.json @param {{ vocabulary?: Record<string, number>, prompt?: string, beginning?: string[], isJson?: boolean }} [foreign] with the numbering of another program */
+	constructor(file, { vocabulary, prompt = "", beginning = [], isJson = false } = {}) {
+		this.json = isJson ? new JsonProcessor(file) : null;
+		this.processor = new SentencePiece(isJson ? new ArrayBuffer(0) : file);
 		this.prompt = prompt;
 		/** @type {Map<string, number> | null} */
-		this.numbers = vocabulary ? new Map(Object.entries(vocabulary)) : null;
+		this.numbers = this.json?.ids ?? (vocabulary ? new Map(Object.entries(vocabulary)) : null);
 		/** @type {string[]} */
 		this.strings = [];
 		if (this.numbers) for (const [token, id] of this.numbers) this.strings[id] = token;
 		else this.strings = this.processor.pieces.map((each) => each.text);
 		this.unknown = this.numbers ? (this.numbers.get("<unk>") ?? 0) : this.processor.unknown;
-		this.specialIds = this.numbers ? new Set([...this.numbers].flatMap(([token, id]) => (SPECIAL.test(token) ? [id] : []))) : this.processor.specialIds;
+		this.specialIds = this.json ? this.json.special : this.numbers ? new Set([...this.numbers].flatMap(([token, id]) => (SPECIAL.test(token) ? [id] : []))) : this.processor.specialIds;
 		this.beginning = beginning.flatMap((token) => this.idOf(token) ?? []);
 	}
 
@@ -35,7 +35,13 @@ export class Tokenizer {
 
 	/** @param {string} text @returns {number[]} the ids, without beginning and end */
 	encode(text) {
-		const whole = (this.prompt + text).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+		return this.encoded(this.prompt + text);
+	}
+
+	/** @param {string} text with the prompt */
+	encoded(text) {
+		const whole = text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+		if (this.json) return this.json.encode(whole).map((token) => this.idOf(token) ?? this.unknown);
 		if (!this.numbers) {
 			const escaped = whole.replace(/[\u{f2581}▁]/gu, (sign) => ESCAPE + (sign === SPACE_MARK ? "1" : "0"));
 			return this.processor.encode(escaped);
@@ -49,6 +55,7 @@ export class Tokenizer {
 
 	/** The ids of a text with a sign, such as that of a blank, between its parts. @param {string[]} parts @param {number} sign */
 	encodeAround(parts, sign) {
+		if (this.json) return parts.flatMap((part, i) => (i ? [sign, ...this.encoded(part)] : this.encode(part)));
 		const ids = this.encode((parts[0] ?? "").replace(/ $/, ""));
 		parts.slice(1).forEach((part, i) => {
 			const text = i === parts.length - 2 ? part : part.replace(/ $/, "");
@@ -60,7 +67,9 @@ export class Tokenizer {
 
 	/** @param {Iterable<number>} ids @returns {string} special ids have no text */
 	decode(ids) {
-		const strings = this.tokenStrings([...ids].filter((id) => !this.specialIds.has(id)));
+		const written = [...ids].filter((id) => !this.specialIds.has(id));
+		if (this.json) return this.json.join(written.map((id) => this.strings[id] ?? ""));
+		const strings = this.tokenStrings(written);
 		const text = this.processor.join(strings);
 		if (this.numbers) return text.trim();
 		return text.replace(/\u{f2581}[01]/gu, (match) => (match.endsWith("1") ? SPACE_MARK : ESCAPE));
@@ -68,7 +77,10 @@ export class Tokenizer {
 
 	/** Each id for showing, U+2581 for a space. @param {Iterable<number>} ids */
 	tokenStrings(ids) {
-		return Array.from(ids, (id) => this.strings[id] ?? "");
+		return Array.from(ids, (id) => {
+			const string = this.strings[id] ?? "";
+			return this.json && !this.specialIds.has(id) ? this.json.shown(string) : string;
+		});
 	}
 
 	/** Whether a character is a token, not bytes or unknown. @param {string} sign */

@@ -57,7 +57,8 @@ def train(
     flags = {name: {key: given[key] for key in keys_of(name) if key in given} for name in ("data", "model", "train")}
     request = read_recipe(recipe).with_files(data) if recipe else Request()
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
-    if not (request.data.source or request.data.pairs or request.data.text or resume):
+    asked = request.data
+    if not (asked.source or asked.pairs or asked.text or asked.lesson or resume):
         raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
     request = replace(request, init=find(init) if init else None)
     keep_memory()

@@ -37,6 +37,8 @@ class DataConfig(Settings):
     """files of their translations, the same number of lines"""
     pairs: tuple[str, ...] = ()
     """files of source TAB target; name a file n times to sample it n-fold, file#label for the lines with that third column"""
+    lesson: Literal["copy", "reverse", "dates", "translate"] | None = None
+    """a small task in place of files, whose pairs the run makes itself: copying letters, reversing them, writing dates in digits, or a little French to English"""
     text: tuple[str, ...] = ()
     """files of running text in place of pairs, a paragraph a line and an empty line between documents: for a decoder-only or encoder-only model"""
     each_line: bool = False

@@ -66,6 +66,7 @@ def describe(run: Run) -> Document:
             "target_language": subject.manifest.target_language,
             "task": subject.manifest.task,
             "mask": subject.manifest.tokenizer.mask,
+            "step": subject.step,
         },
         "search": to_dict(run.decode) if config.has_decoder else None,
         "stages": sentences[run.sentence] if sentences else None,
@@ -76,7 +77,9 @@ def describe(run: Run) -> Document:
         "target": target,
         "tensors": {
             name: {"shape": list(value.shape)} for name, value in run.trace.items() if not name.startswith("steps.")
-        },
+        }
+        | (run.step.shapes() if run.step else {}),
+        "training": run.step.describe(subject) if run.step else None,
         "hidden": {"encoder.self": None, "decoder.self": None if run.plan.sees_future else "future", "cross": None},
         "steps": _steps(run),
         "hypotheses": [

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import numpy as np
 
 from regard.errors import RegardError, UsageError
+from regard.look.chain_rule import ChainRule
 from regard.look.document import Document, describe, document, places, source_file
 from regard.look.effects import head_effects, nearest, weights
 from regard.look.session import Run, Session
@@ -142,6 +143,8 @@ def get(session: Session, path: str, query: Query) -> Answer:
                 for each, _, manifest in session.models
             ]
         )
+    if question == "training":
+        return _json(session.training and session.training.describe())
     if question == "sentence":
         return _json(describe(session.sentence(_number(query, "number"), number)))
     run = session.run(number)
@@ -157,6 +160,8 @@ def get(session: Session, path: str, query: Query) -> Answer:
         return _json(pca(run))
     if question == "weights":
         return _json(weights(run, name, query.get("rows", ""), query.get("columns", "")))
+    if question == "chain":
+        return _json(chain(run, name, query.get("index", "")))
     if question == "effects":
         return _json(head_effects(run, name))
     raise NotFound(f"there is nothing under {path!r}")
@@ -164,7 +169,7 @@ def get(session: Session, path: str, query: Query) -> Answer:
 
 def post(session: Session, path: str, body: bytes) -> Answer:
     """A change that the page asks for, as JSON: the run with it."""
-    if path not in ("api/whatif", "api/text", "api/nearest"):
+    if path not in ("api/whatif", "api/text", "api/nearest", "api/training"):
         raise NotFound(f"there is nothing under {path!r}")
     try:
         asked = json.loads(body)
@@ -176,6 +181,9 @@ def post(session: Session, path: str, body: bytes) -> Answer:
         if not isinstance(text, str) or not isinstance(model, int):
             raise UsageError('a text must be {"text": "...", "model": 0}: got something else')
         return _json(describe(session.text(text, model)))
+    step, reference = asked.get("step"), asked.get("reference")
+    if path == "api/training" and isinstance(step, int | None) and isinstance(reference, str | None):
+        return _json(describe(session.learning(asked["run"], step, reference)))
     if path == "api/nearest" and isinstance(asked.get("passages"), str) and isinstance(asked["run"], int):
         return _json(nearest(session.run(asked["run"]), asked["passages"].splitlines()))
     if not isinstance(asked.get("edits"), list) or not isinstance(asked["run"], int):
@@ -228,6 +236,14 @@ def _number(query: Query, name: str, default: int | None = None) -> int:
     if text is None or not text.isdecimal():
         raise UsageError(f"{name} must be a number from 0 up: got {text!r}")
     return int(text)
+
+
+def chain(run: Run, name: str, index: str) -> Document:
+    """The arithmetic of one gradient or updated weight of a training step."""
+    places = index.split(",")
+    if run.step is None or not all(place.isdecimal() for place in places):
+        raise UsageError("gradients are those of a training step: take one apart, and name a cell as 0,1")
+    return ChainRule(run.step, run.subject.config).derive(name, tuple(map(int, places)))
 
 
 def _json(value: Any) -> Answer:

@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig, from_dict, to_dict
+from regard.decode import Hypothesis
 from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.folder.catalogue import available
 from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
+from regard.look.training_run import TrainingRun
+from regard.look.training_step import AFTER, GRADIENT, WEIGHT, TrainingStep, step_at
 from regard.look.whatif import EditPlan, plan_of
 from regard.text import check_text
 from regard.text.normalise import known_signs
@@ -35,7 +38,10 @@ _MAX_KEPT = 8
 
 _DEFAULT = TranslateOptions()
 
-PARAMETER = "param:"
+_MAX_KEPT_OF_TRAINING = 40
+"""the same where each snapshot has its own"""
+
+PARAMETER = WEIGHT
 """prefix of the name of a weight where it is asked for like a traced value"""
 
 
@@ -55,6 +61,8 @@ class Run:
     model: int = 0  # 0, or 1 for the second model
     sentence: int = 0  # which sentence of the text
     original: Run | None = None  # the run that this one changes
+    reference: str | None = None
+    step: TrainingStep | None = None  # the training step on this text and a reference, which is the output
 
     @property
     def output(self) -> list[int]:
@@ -89,7 +97,9 @@ class Run:
         return [best[i] if id == blank else id for i, id in enumerate(self.source)]
 
     def tensor(self, name: str) -> np.ndarray | None:
-        """A traced value, or the weight whose name follows `param:`."""
+        """A traced value, the weight whose name follows `param:`, or a training step's gradient or updated weight."""
+        if self.step is not None and name.startswith((GRADIENT, AFTER)):
+            return self.step.tensor(name)
         if name.startswith(PARAMETER):
             value = self.subject.network.state_dict().get(name.removeprefix(PARAMETER))
             return None if value is None else value.detach().numpy()
@@ -107,11 +117,14 @@ class Session:
         compare: Subject | None = None,
         sentence: int = 0,
         options: TranslateOptions = _DEFAULT,
+        training: TrainingRun | None = None,
     ) -> None:
+        """training: the run that made the subject, whose snapshots can be looked at too."""
         if decode.method == "sample" and decode.seed is None:
             # The page names the seed, and a change is compared under the same one.
             decode = replace(decode, seed=secrets.randbelow(1_000_000))
-        self.decode, self.options = decode, options
+        self.decode, self.options, self.training = decode, options, training
+        self._max_kept = _MAX_KEPT if training is None else _MAX_KEPT_OF_TRAINING
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
         self._own = [subject] if compare is None else [subject, compare]
@@ -165,7 +178,7 @@ class Session:
 
     def _decode_of(self, subject: Subject) -> DecodeConfig:
         """How outputs are searched: a model that was chosen on the page has its own settings."""
-        if any(subject is each for each in self._own):
+        if subject.step is not None or any(subject is each for each in self._own):
             return self.decode
         return replace(subject.manifest.decode, seed=self.decode.seed or 0)
 
@@ -179,10 +192,50 @@ class Session:
         with self._lock:
             return self._keep(self._changed(original, list(changes)))
 
+    def learning(self, number: int, step: int | None, reference: str | None = None) -> Run:
+        """The text of run `number` in a snapshot (None: the finished model); with a reference, a training step on both."""
+        run = self.run(number)
+        first, training = run.original or run, self.training
+        if training is None:
+            raise UsageError("this model has no snapshots: look at a run's folder that has them")
+        asked = (first.text, first.sentence, step, reference)
+        with self._lock:
+            for each in (*self.unchanged, *self._kept.values()):
+                if not each.original and asked == (each.text, each.sentence, each.subject.step, each.reference):
+                    return each
+            subject = self._own[0] if step is None else training.subject(step)
+            if reference is None:
+                return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
+            return self._keep(self._taken_apart(training, subject, first, reference))
+
+    def _taken_apart(self, training: TrainingRun, subject: Subject, first: Run, reference: str) -> Run:
+        """A run with teacher forcing: the output is the reference."""
+        if subject.step is None or not subject.config.has_decoder:
+            raise UsageError(
+                "a training step is shown of a snapshot of a model that writes; choose one with the slider"
+            )
+        target = subject.target.encode(check_text(reference, "the right answer").strip())
+        if not 0 < len(target) <= subject.manifest.longest:
+            raise UsageError(f"the right answer must have 1 to {subject.manifest.longest} tokens: got {len(target)}")
+        step = step_at(training, subject, first.source, target)
+        found = SearchRecord([Hypothesis(target, 0.0, 0.0, [0.0] * (len(target) + 1), "end")], [])
+        return replace(
+            first,
+            number=self._next,
+            subject=subject,
+            found=found,
+            trace=step.trace,
+            plan=EditPlan(),
+            step=step,
+            reference=reference,
+            original=None,
+            num_given=0,
+        )
+
     def _keep(self, run: Run) -> Run:
         self._next += 1
         self._kept[run.number] = run
-        if len(self._kept) > _MAX_KEPT:
+        if len(self._kept) > self._max_kept:
             del self._kept[min(self._kept)]
         return run
 

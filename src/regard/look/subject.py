@@ -34,6 +34,7 @@ class Subject:
     target: TokenizerBase
     opened: StepModel | None = None  # the engine that `translate` uses; without it torch searches
     folder: Path | None = None  # where it was loaded from
+    step: int | None = None  # of the training run that had these weights, where it is a snapshot
 
     @classmethod
     def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:

@@ -23,6 +23,7 @@ from regard.look.server import Server, neighbours, pca
 from regard.look.session import PARAMETER, Run, Session
 from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
+from regard.look.training_run import TrainingRun
 from regard.model.transformer import Model
 from regard.text import check_text
 from regard.trace import Trace
@@ -55,7 +56,7 @@ def look_at(
     subject = Subject.open(folder, network, engine)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
-    return Look(subject, text, config, second, sentence, options)
+    return Look(subject, text, config, second, sentence, options, TrainingRun.at(folder))
 
 
 class Look:
@@ -69,10 +70,11 @@ class Look:
         compare: Subject | None = None,
         sentence: int = 0,
         options: TranslateOptions = _DEFAULT,
+        training: TrainingRun | None = None,
     ) -> None:
         if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
-        self.session = Session(subject, text, decode, compare, sentence, options)
+        self.session = Session(subject, text, decode, compare, sentence, options, training)
 
     @property
     def text(self) -> str:

@@ -127,11 +127,13 @@ def check(request: Request) -> None:
     data, train, objective = request.data, request.train, request.objective
     architecture, alone = request.architecture, RUNNING_TEXT.get(objective)
     contrasts, is_recurrent = objective == "contrastive", architecture in RECURRENT
-    has_pairs, translates = bool(data.source or data.pairs), not contrasts and alone is None
+    has_files = bool(data.source or data.pairs or data.text)
+    has_pairs, translates = bool(data.source or data.pairs or data.lesson), not contrasts and alone is None
     kind, text = f"architecture={architecture}", " and running text" if data.text else ""
     has_other_shape = not is_recurrent and architecture != "encoder-decoder"
     got = "pairs" if has_pairs else "none"
     problems: list[tuple[Any, str]] = [
+        (data.lesson and has_files, f"a lesson makes its own text: got lesson={data.lesson} and files of text as well"),
         (contrasts and architecture != "encoder-only", f"objective=contrastive trains an encoder alone: got {kind}"),
         (contrasts and not data.joint, "objective=contrastive reads both sides with one encoder: got joint=false"),
         (contrasts and train.r_drop, f"r_drop is for words that are predicted: got {train.r_drop} with {objective=!s}"),

@@ -25,6 +25,7 @@ from pathlib import Path
 
 import torch
 
+from regard.data.lessons import LESSON, write_lesson
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import temporary_path, try_lock
 from regard.folder.manifest import read_manifest
@@ -46,7 +47,7 @@ from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
 
 LOCK = ".lock"
-_FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT}
+_FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT, LESSON}
 """What a run writes before its plan."""
 _EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST, SNAPSHOTS}
 """What a run writes before its first checkpoint."""
@@ -150,6 +151,8 @@ def _set_up(
         check(request)
         device = choose_device(request.train.device)
         data, seed = plans.with_languages(request.data), request.train.seed
+        if data.lesson:
+            data = dataclasses.replace(data, pairs=(str(write_lesson(data.lesson, output, seed)),))
     torch.manual_seed(seed)
     corpus: Text
     valid: Text

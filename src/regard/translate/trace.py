@@ -180,11 +180,17 @@ def trace_copies(
     model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None, copies: int = 1
 ) -> Trace:
     """The same with so many copies of the sentence in one batch, which edits may treat each in its own way."""
+    trace = Trace(edits)
+    full_pass(model, source, target, trace, copies)
+    return trace
+
+
+def full_pass(model: Model, source: Sequence[int], target: Sequence[int], trace: Trace, copies: int = 1) -> None:
+    """Record every value of a pass; with gradients where torch is told to keep them."""
 
     def batch(tokens: Sequence[int]) -> tuple[torch.Tensor, Layout]:
         return torch.tensor([tokens] * copies), Layout.padded(torch.tensor([len(tokens)] * copies), len(tokens))
 
-    trace = Trace(edits)
     written = batch([model.config.bos_id, *target])
     if isinstance(model, DecoderOnly):
         model(*written, trace=trace)
@@ -192,4 +198,3 @@ def trace_copies(
         model(*batch(source), trace=trace)
     else:
         model(*batch(source), *written, trace=trace)
-    return trace

@@ -1,0 +1,96 @@
+"""The run behind a model: its snapshots as models to look into, its curves, and what it wrote on the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from regard.engine.torch import model_of
+from regard.errors import UsageError
+from regard.folder.manifest import Manifest
+from regard.look.subject import Subject
+from regard.train.corpora import TOKENIZERS, Tokenizers, load_tokenizers
+from regard.train.finish import RESULT, manifest_of
+from regard.train.plan import RUN_FILE, Plan
+from regard.train.progress import METRICS, Progress
+from regard.train.snapshots import Snapshot, list_snapshots, probes_of, read_snapshot
+
+MOST_POINTS = 400
+"""Points of a curve on the page; a longer run is thinned."""
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A run's folder, finished or not."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path) -> TrainingRun | None:
+        """The run in a folder; None where it has no snapshots."""
+        return cls(folder) if (folder / RUN_FILE).is_file() and list_snapshots(folder) else None
+
+    @property
+    def is_finished(self) -> bool:
+        return (self.folder / RESULT).is_file()
+
+    @cached_property
+    def plan(self) -> Plan:
+        return Plan.load(self.folder / RUN_FILE)
+
+    @cached_property
+    def tokenizers(self) -> Tokenizers:
+        return load_tokenizers(self.folder / TOKENIZERS, self.manifest.tokenizer)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return manifest_of(self.plan)
+
+    def snapshot(self, step: int) -> Snapshot:
+        if step not in list_snapshots(self.folder):
+            steps = ", ".join(map(str, list_snapshots(self.folder)))
+            raise UsageError(f"step must be one of a snapshot: got {step}; choose one of {steps}")
+        return read_snapshot(self.folder, step)
+
+    def subject(self, step: int) -> Subject:
+        """The model as it was at a step, in the bytes of its snapshot."""
+        network = model_of(self.snapshot(step).tensors, self.plan.model)
+        return Subject(self.folder.resolve().name, self.manifest, network, *self.tokenizers, step=step)
+
+    def rate(self, step: int) -> float:
+        """The learning rate of the step after this one."""
+        lines = [line for line in self.lines("train") if line["step"] <= step]
+        return Progress(self.plan.train).rate(step + 1, lines[-1]["seconds"] if lines else 0.0)
+
+    def lines(self, kind: str) -> list[dict[str, Any]]:
+        """The whole lines of metrics.jsonl of this kind; the last may be half written."""
+        path = self.folder / METRICS
+        texts = path.read_text("utf-8").splitlines() if path.is_file() else []
+        found = [json.loads(text) for text in texts if text.endswith("}")]
+        return [line for line in found if line["kind"] == kind]
+
+    def first_text(self) -> str:
+        """A sentence to begin with: the first probe."""
+        probes = probes_of(self.folder, list_snapshots(self.folder)[0])
+        return probes[0]["source"] if probes else ""
+
+    def describe(self) -> dict[str, Any]:
+        """What the page shows of the run beside a sentence: steps, curves, probes, and what may be wrong."""
+        steps, train, valid = list_snapshots(self.folder), self.lines("train"), self.lines("valid")
+        stride = max(1, len(train) // MOST_POINTS)
+        # The first steps, where most is learnt, are few: they stay.
+        kept = [line for i, line in enumerate(train) if i < MOST_POINTS // 4 or i % stride == 0 or i == len(train) - 1]
+        warnings = self.lines("warning")
+        return {
+            "name": self.folder.resolve().name,
+            "steps": steps,
+            "planned": self.plan.train.steps,
+            "finished": self.is_finished,
+            "train": [{name: line.get(name) for name in ("step", "loss", "nll", "rate", "gradient")} for line in kept],
+            "valid": [{name: line.get(name) for name in ("step", "loss", "bleu")} for line in valid],
+            "probes": {str(step): probes_of(self.folder, step) for step in steps},
+            "warning": warnings[-1]["text"] if warnings else None,
+        }

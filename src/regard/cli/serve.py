@@ -4,16 +4,21 @@ import json
 import os
 import sys
 import webbrowser
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from regard.cli import options as opt
+from regard.errors import UsageError, needs_extra
 
 
 def look(
-    text: Annotated[str, Argument(help="A text in the model's language.")],
+    words: Annotated[
+        list[str],
+        Argument(metavar="[RUN] TEXT", help="A text in the model's language; before it, a run or a model's folder."),
+    ],
     model: opt.ModelName = None,
     source: opt.From = None,
     target: opt.To = None,
@@ -37,10 +42,12 @@ def look(
     """Show every number on the way from words to words.
 
     A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
-    nothing is served: what was asked for is written.
+    nothing is served: what was asked for is written. Of a RUN of  regard train  a slider shows how it learnt; without
+    a TEXT, on a sentence of its validation text.
     """
     from regard.cli.model_choice import ModelChoice
 
+    text, model = _text_and_model(words, model)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     # The same choice as `translate` makes.
     loaded = ModelChoice(model, source, target, **opening).load_for([text])
@@ -63,6 +70,22 @@ def look(
             server.serve_forever()
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
+
+
+def _text_and_model(words: list[str], model: str | None) -> tuple[str, str | None]:
+    if len(words) > 2 or (len(words) == 2 and model):
+        raise UsageError(
+            f"look takes a text, or a run and a text: got {' '.join(map(repr, words))}; put the text in quotes"
+        )
+    if len(words) == 2:
+        return words[1], words[0]
+    folder = Path(model or words[0])
+    if not model and (folder / "run.json").is_file():
+        with needs_extra("torch", "looking into a model"):
+            from regard.look.training_run import TrainingRun
+        training = TrainingRun.at(folder)
+        return (training.first_text() if training else ""), words[0]
+    return words[0], model
 
 
 def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: str = "") -> Any:

@@ -205,7 +205,10 @@ class Session:
                     return each
             subject = self._own[0] if step is None else training.subject(step)
             if reference is None:
-                return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
+                with warnings.catch_warnings():
+                    # Early in its training a model repeats itself: the page shows it.
+                    warnings.simplefilter("ignore", RegardWarning)
+                    return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
             return self._keep(self._taken_apart(training, subject, first, reference))
 
     def _taken_apart(self, training: TrainingRun, subject: Subject, first: Run, reference: str) -> Run:

@@ -1,0 +1,44 @@
+"""Lessons: their text is made from a seed, and each pair is right."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from regard.config import DataConfig
+from regard.data.lessons import LESSONS, MONTHS, NUM_PAIRS, write_lesson
+from regard.errors import UsageError
+from regard.train.recipe import Request, check, read_recipe
+
+
+def pairs_of(name: str, folder: Path, seed: int = 3) -> list[list[str]]:
+    return [line.split("\t") for line in write_lesson(name, folder, seed).read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_pairs_differ_and_come_from_the_seed(name: str, tmp_path: Path) -> None:
+    pairs = pairs_of(name, tmp_path)
+    assert len({source for source, _ in pairs}) == len(pairs) == NUM_PAIRS
+    assert pairs == pairs_of(name, tmp_path) != pairs_of(name, tmp_path, seed=4)
+    request = read_recipe(f"learn-{name}")
+    assert request.data.lesson == name and request.objective == "translation"
+    check(request)
+
+
+def test_each_target_is_right(tmp_path: Path) -> None:
+    assert all(target == source for source, target in pairs_of("copy", tmp_path))
+    assert all(target.split() == source.split()[::-1] for source, target in pairs_of("reverse", tmp_path))
+    for source, target in pairs_of("dates", tmp_path):
+        _, day, month, year = source.split()
+        assert date.fromisoformat(target) == date(int(year), MONTHS[0].index(month) + 1, int(day.removesuffix("er")))
+    words = dict(pairs_of("translate", tmp_path))
+    assert all(
+        source[0].isupper() and source.endswith(".") and target.endswith(".") for source, target in words.items()
+    )
+    assert all((" ne " in source) == (" not " in target) for source, target in words.items())
+    assert all((" en " in source) == (" in " in target) for source, target in words.items())
+
+
+def test_a_lesson_makes_its_own_text() -> None:
+    with pytest.raises(UsageError, match="a lesson makes its own text: got lesson=copy and files"):
+        check(Request(DataConfig(lesson="copy", pairs=("mine.tsv",))))

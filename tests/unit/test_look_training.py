@@ -1,0 +1,78 @@
+"""Looking at a run: its snapshots, curves and training steps behind the page."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from train_fixtures import QUICK, counting_corpus, run
+
+from regard.look.document import describe
+from regard.look.server import chain, get, post
+from regard.look.view import Look, look_at
+from regard.train.snapshots import list_snapshots, read_snapshot
+
+TEXT = "un deux trois"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("looked")
+    run(counting_corpus(folder), folder / "run", QUICK)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def look(folder: Path) -> Look:
+    return look_at(folder, TEXT)
+
+
+def test_the_run_is_described(look: Look, folder: Path) -> None:
+    assert look.session.training
+    described = look.session.training.describe()
+    assert described["steps"] == list_snapshots(folder) and described["finished"]
+    assert [line["step"] for line in described["train"]] == list(range(1, 13))
+    assert all(line["gradient"] > 0 and line["rate"] is not None for line in described["train"])
+    assert [line["step"] for line in described["valid"]] == [6, 12]
+    assert described["probes"]["12"] == read_snapshot(folder, 12).probes and described["warning"] is None
+
+
+def test_a_snapshot_is_looked_at_with_its_own_weights(look: Look, folder: Path) -> None:
+    early, late = look.session.learning(0, 1), look.session.learning(0, 12)
+    assert look.session.learning(early.number, 12) is late, "what was computed is kept"
+    assert look.session.learning(early.number, None) is look.session.original
+    for each, step in ((early, 1), (late, 12)):
+        assert describe(each)["model"]["step"] == step
+        weight = each.tensor("param:encoder.layers.0.feed_forward.hidden.weight")
+        wanted = read_snapshot(folder, step).tensors["encoder.layers.0.feed_forward.hidden.weight"]
+        assert weight is not None and np.array_equal(weight, wanted)
+    assert not np.array_equal(early.trace["source.embedding"], late.trace["source.embedding"])
+    assert early.source == late.source == look.session.original.source
+
+
+def test_a_training_step_on_the_page(look: Look) -> None:
+    content, _ = post(look.session, "api/training", b'{"run": 0, "step": 8, "reference": "one two three"}')
+    run = look.session.learning(0, 8, "one two three")
+    assert f'"run": {run.number}'.encode() in content
+    described = describe(run)
+    assert described["target"]["text"] == "one two three" and described["training"]["has_moments"]
+    name = "grad:decoder.layers.0.cross_attention.weights"
+    assert described["tensors"][name]["shape"] == list(run.trace[name.removeprefix("grad:")].shape)
+    found = chain(run, name, "0,1,2")
+    assert found["result"] == pytest.approx(found["traced"], rel=1e-4, abs=1e-9)
+    numbers, _ = get(look.session, f"api/tensor/{name}", {"run": str(run.number)})
+    assert np.frombuffer(numbers, np.float32)[0] == run.step.gradients[name.removeprefix("grad:")].flat[0]  # type: ignore[union-attr]
+    update = chain(run, "after:encoder.layers.0.feed_forward.hidden.weight", "3,5")
+    assert update["result"] == pytest.approx(update["traced"], rel=1e-4)
+
+
+def test_adams_moments_come_from_the_snapshot(look: Look, folder: Path) -> None:
+    """The step after step 8 begins with the run's own moments, to the 8 bits they are kept in."""
+    run = look.session.learning(0, 8, "one two three")
+    assert run.step is not None and run.step.number == 9
+    first, second = read_snapshot(folder, 8).moments
+    name = "encoder.layers.0.feed_forward.hidden.weight"
+    update = chain(run, f"after:{name}", "0,0")
+    g = run.step.gradients[f"param:{name}"][0, 0] * run.step.clipping
+    values = [line["value"] for line in update["lines"]]
+    assert values[3] == pytest.approx(0.9 * first[name][0, 0] + 0.1 * g, rel=1e-5)
+    assert values[4] == pytest.approx(0.98 * second[name][0, 0] ** 2 + 0.02 * g * g, rel=1e-5)

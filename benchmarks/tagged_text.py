@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 import record
 
 import regard
-from regard.documents import SUFFIXES, translate_document
+from regard.documents.document import SUFFIXES, translate_document
 
 HERE = Path(__file__).parent
 DIRECTIONS = (("en", "fr"), ("fr", "en"))

@@ -14,7 +14,7 @@ from typer.testing import Result
 
 import regard
 from regard.api import Model
-from regard.documents import declared_languages
+from regard.documents.languages import declared_languages
 from regard.text.protected import placeholders
 
 

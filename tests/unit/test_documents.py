@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from regard.documents import translate_document
+from regard.documents.document import translate_document
 from regard.errors import DataError
 from regard.serve import answers
 from regard.text.protected import placeholders

@@ -6,7 +6,7 @@ import polib
 import pytest
 from document_fixtures import Answer, same, translator
 
-from regard.documents import segment_texts, translate_document
+from regard.documents.document import segment_texts, translate_document
 from regard.documents.rendering import with_edges_of
 from regard.errors import DataError, UsageError
 from regard.text.words import Link

@@ -6,7 +6,7 @@ import pytest
 from document_fixtures import HOSTILE, Answer, same, translator
 from markdown_it import MarkdownIt
 
-from regard.documents import segment_texts, translate_document
+from regard.documents.document import segment_texts, translate_document
 from regard.text.words import Link
 
 PARSER = MarkdownIt("commonmark").enable("table")

@@ -10,7 +10,7 @@ import pytest
 from document_fixtures import HOSTILE, Answer, same, translator
 from office_fixtures import convert, make_document
 
-from regard.documents import segment_texts, translate_document
+from regard.documents.document import segment_texts, translate_document
 from regard.errors import DataError
 
 WRITTEN = {

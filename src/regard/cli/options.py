@@ -46,9 +46,10 @@ SamplingSettings = Annotated[Texts, search_setting("top_k=40")]
 
 def decode_options(settings: list[str] | None, *sections: str, **flags: Any) -> dict[str, Any]:
     """The search settings from --set and from flags, which override it; and those of further sections."""
-    from regard.train.recipe import parse_settings
-
     options: dict[str, Any] = {}
-    for found in parse_settings(settings or (), ("decode", *sections)).values():
-        options |= found
+    if settings:
+        from regard.train.recipe import parse_settings
+
+        for found in parse_settings(settings, ("decode", *sections)).values():
+            options |= found
     return options | {key: value for key, value in flags.items() if value is not None}

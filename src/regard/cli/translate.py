@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,7 +63,8 @@ def translate(
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     choice = ModelChoice(model, source, target, **opening)
     given = [] if not texts or texts == ["-"] else texts
-    if given:
+    # A text that ends like no file and names none is no document: the formats, a tenth of the start, stay unread.
+    if any(Path(text).suffix or os.path.exists(text) for text in given):
         from regard.cli.documents import named_documents, translate_documents
 
         if paths := named_documents(given):

@@ -17,8 +17,6 @@ from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tok
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 from regard.translate.pipeline import Translator
 
-STORY_WORDS = 120
-"""words to write when nobody says how many"""
 NUM_COMPARED = 96
 """tokens of each of the n continuations before the best one is chosen"""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.documents import translate_document
+from regard.documents.document import translate_document
 from regard.generate.chat import Judge, ReplyCandidate, reply_candidates, search_plan, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output

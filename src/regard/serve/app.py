@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from regard.documents import SUFFIXES
+from regard.documents.document import SUFFIXES
 from regard.errors import how_to_install
 from regard.serve import settings as limits
 from regard.serve.answers import translate

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from regard.documents import SUFFIXES, segment_texts
+from regard.documents.document import SUFFIXES, segment_texts
 from regard.serve.answers import document_threads, translate, translate_file
 from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text

@@ -1,6 +1,7 @@
 """GGUF and llama2.c: written from transformers' models by other means, read by regard, equal to them; and damaged."""
 
 import io
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from regard.exchange.huggingface import ImportOptions, import_file, import_folde
 from regard.folder.checkpoint import open_tokenizers
 from regard.generate.prompts import chat_prompt
 from regard.model.layout import Layout
+from regard.text.imported_tokenizers import JsonTokenizer
 
 CHATML = """{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system
 You are small.<|im_end|>
@@ -135,3 +137,85 @@ def test_damaged_gguf_is_refused_in_one_sentence(tmp_path: Path) -> None:
             refused += 1
             assert "\n" not in str(error) and len(str(error)) < 500
     assert refused > 125
+
+
+WRONG: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    3.5,
+    2**40,
+    "",
+    "x",
+    "[UNK]",
+    "(a+)+$",
+    "[",
+    [],
+    {},
+    [[]],
+    ["a", "b"],
+    {"type": "Sequence"},
+]
+
+
+def damaged_json(whole: bytes, draw: random.Random) -> bytes:
+    """Bytes changed and cut off, or a part of the described tokenizer taken out or replaced."""
+    if draw.random() < 0.4:
+        content = bytearray(whole)
+        for _ in range(draw.choice((1, 1, 2, 8))):
+            content[draw.randrange(len(content))] = draw.choice((*b'{}[]",:09ent', draw.randrange(256)))
+        return bytes(content[: draw.randrange(len(content)) if draw.random() < 0.3 else None])
+    described = json.loads(whole)
+    for _ in range(draw.choice((1, 1, 2))):
+        part = described
+        while True:
+            key = draw.choice(list(part) if isinstance(part, dict) else list(range(len(part))))
+            if isinstance(part[key], dict | list) and part[key] and draw.random() < 0.8:
+                part = part[key]
+                continue
+            part[key] = draw.choice(WRONG)
+            if isinstance(part, dict) and draw.random() < 0.4:
+                del part[key]
+            break
+    return json.dumps(described).encode()
+
+
+@pytest.mark.parametrize("kind", ["qwen2", "bert", "pegasus"])
+def test_a_damaged_tokenizer_json_is_refused_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    """What is not refused reads any text. Most files fall to the reader of JSON; a pattern without end falls at its text."""
+    folder, _ = MAKERS[kind](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "whole", ImportOptions(), None)
+    whole = (tmp_path / "whole" / "tokenizer.json").read_bytes()
+    draw, refused = random.Random(1), 0
+    for number in range(200):
+        content = damaged_json(whole, draw)
+        try:
+            if number % 10 == 0:
+                (folder / "tokenizer.json").write_bytes(content)
+                import_folder(folder, tmp_path / "ours", ImportOptions(), None)
+            tokenizer = JsonTokenizer(content, name="model/tokenizer.json")
+            ids = tokenizer.encode("a" * 30 + "! Two words, naïve 漢字 🙂 <s> [MASK]\n")
+            assert isinstance(tokenizer.decode(ids), str) and len(tokenizer.token_strings(ids)) == len(ids)
+        except ModelError as error:
+            refused += 1
+            assert "\n" not in str(error) and len(str(error)) < 400
+    assert refused > 100
+
+
+def test_a_tokenizer_with_more_words_than_the_model_is_refused(tmp_path: Path) -> None:
+    folder, _ = MAKERS["llama"](tmp_path / "theirs")
+    described = json.loads((folder / "tokenizer.json").read_bytes())
+    described["model"]["vocab"]["zebra"] = 5000
+    (folder / "tokenizer.json").write_text(json.dumps(described))
+    with pytest.raises(ModelError, match="ids must be below .*: got 5000"):
+        import_folder(folder, tmp_path / "ours", ImportOptions(), None)
+    described["pre_tokenizer"] = {
+        "type": "Split",
+        "pattern": {"Regex": "(a+)+$"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    tokenizer = JsonTokenizer(json.dumps(described).encode(), name="tokenizer.json")
+    with pytest.raises(ModelError, match="damaged"):
+        tokenizer.encode("a" * 40 + "!")

@@ -4,6 +4,7 @@ What is read: config.json, the weights, the tokenizer (`huggingface_files`). Eac
 (`huggingface_one_stack`, `huggingface_two_stacks`). Nothing here needs torch or transformers.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import safetensors.numpy
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.errors import ModelError, UsageError
+from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange import huggingface_files
 from regard.exchange.decoders import DECODER, DecoderFiles, manifest_of
 from regard.exchange.huggingface_files import read_json, to_json
@@ -23,6 +24,7 @@ from regard.files import write_file
 from regard.folder.checkpoint import CARD, WEIGHTS, read_card, read_files, read_tensors, save
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import Tensors, WeightForm
+from regard.text.imported_tokenizers import JsonTokenizer
 
 FAMILIES: dict[str, Family] = {
     "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT,
@@ -120,10 +122,24 @@ def _save(
     graphs: Callable[[Path], None] | None,
 ) -> None:
     """Write the folder; its card is theirs, and says where the model is from."""
+    if manifest.tokenizer.kind == "tokenizers":
+        _check_tokenizer(source, manifest, files)
     name, card = source.resolve().name, read_card(source).rstrip()
     card = f"{card}\n\n---\n\n" if card else f"# {name}\n\n"
     card += f"Imported by regard from `{name}`, a `{kind}` model.\n"
     save(output, manifest, tensors, files, card, graphs=graphs)
+
+
+def _check_tokenizer(source: Path, manifest: Manifest, files: Mapping[str, bytes]) -> None:
+    """A damaged tokenizer.json is refused before anything is written, and one whose words the model has no rows for."""
+    config, own = manifest.model, manifest.tokenizer
+    sides = {own.source: config.source_vocab_size, own.target: config.target_vocab_size}
+    with contextlib.suppress(MissingExtra):  # who imports may lack the package that who writes needs
+        for name, rows in sides.items():
+            tokenizer = JsonTokenizer(files[name], name=f"{name} of {source}")
+            last = max(tokenizer.ids - tokenizer.special_ids, default=0)
+            if last >= rows:
+                raise ModelError(f"{source}: the tokenizer's ids must be below {rows}: got {last}; get the model again")
 
 
 def export_folder(folder: Path, output: Path) -> None:

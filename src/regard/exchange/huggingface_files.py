@@ -170,12 +170,17 @@ def token_ids(own: TokenizerFiles, files: Mapping[str, bytes], side: str) -> dic
 
 def _ids_of(content: bytes) -> dict[str, int]:
     """The id of each token of a tokenizer.json, as it is spelt there."""
-    described = json.loads(content)
-    added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
-    vocabulary = described.get("model", {}).get("vocab", {})
-    if isinstance(vocabulary, list):  # unigram tokens, each with its score
-        vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
-    return {**vocabulary, **added}
+    try:
+        described = json.loads(content)
+        added = {each["content"]: each["id"] for each in described.get("added_tokens") or ()}
+        vocabulary = described["model"]["vocab"]
+        if isinstance(vocabulary, list):  # unigram tokens, each with its score
+            vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
+        return {str(token): int(id) for token, id in {**vocabulary, **added}.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ModelError(
+            f"{_JSON} must list its tokens and their ids: it is damaged ({error}); get it again"
+        ) from error
 
 
 def _sentencepiece_ids(proto: bytes, name: str = "the tokenizer") -> dict[str, int]:

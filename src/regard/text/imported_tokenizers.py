@@ -8,7 +8,8 @@ as it was: some of them lower its case.
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError
@@ -16,6 +17,8 @@ from regard.text import Span
 from regard.text.tokenizer import SPACE_MARK, SURROGATE, TokenizerBase, read_sentencepiece
 
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
+_ANY_TEXT = "It's 1 naïve 漢字 \U0001f642 \U000f1234\n"
+"""what a tokenizer must read without an error: letters that it lacks too"""
 _SPECIAL = re.compile(f"<unk>|</?s>|<pad>|{_LANGUAGE.pattern}")
 
 
@@ -128,6 +131,18 @@ def _plain(text: str) -> str:
     return text.replace(SPACE_MARK, " ").strip()
 
 
+@contextmanager
+def _damage_told(name: str) -> Iterator[None]:
+    """The library raises plain Exception, and BaseException where it panics: a pattern that would never end is one."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit, ModelError)):
+            raise
+        told = " ".join(str(error).split())[:200]
+        raise ModelError(f"{name} must be a tokenizer.json: it is damaged ({told}); import it again") from error
+
+
 class JsonTokenizer(_ImportedTokenizer):
     """A tokenizer.json; special tokens are never read from a text."""
 
@@ -136,30 +151,35 @@ class JsonTokenizer(_ImportedTokenizer):
             import tokenizers
         except ModuleNotFoundError as error:
             raise MissingExtra("tokenizers", "huggingface", "reading a tokenizer.json") from error
-        try:
+        self._name = name
+        with _damage_told(name):
             # Not from_buffer, which would read a pickle of the library as well.
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
-        except Exception as error:  # the library raises plain Exception
-            raise ModelError(f"{name} must be a tokenizer.json: it is damaged ({error}); import it again") from error
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
-        self._tokenizer.encode_special_tokens = True
-        self.vocab_size: int = max(self._tokenizer.get_vocab().values()) + 1
+            self._tokenizer.no_padding()
+            self._tokenizer.no_truncation()
+            self._tokenizer.encode_special_tokens = True
+            self.ids = frozenset(self._tokenizer.get_vocab().values())
+            self.vocab_size: int = max(self.ids) + 1
+            added = described.get("added_tokens") or ()
+            self.special_ids = frozenset(each["id"] for each in added if each.get("special"))
+            decoder = json.dumps(described.get("decoder"))
+            self._is_bytes, self._is_words = '"ByteLevel"' in decoder, '"WordPiece"' in decoder
+            self.token_strings(self._encode(_ANY_TEXT))
+            self._decode(sorted(self.ids)[:1000])
         super().__init__(prompt, beginning, name)
-        self.special_ids = frozenset(added["id"] for added in described.get("added_tokens", ()) if added.get("special"))
-        decoder = json.dumps(described.get("decoder"))
-        self._is_bytes, self._is_words = '"ByteLevel"' in decoder, '"WordPiece"' in decoder
 
     def id_of(self, token: str) -> int | None:
         id: int | None = self._tokenizer.token_to_id(token)
         return id
 
     def _encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        with _damage_told(self._name):
+            return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def _decode(self, ids: list[int]) -> str:
-        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+        with _damage_told(self._name):
+            return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._shown(int(id)) for id in ids]

@@ -47,6 +47,7 @@ from regard.translate.trace import search_recorded, trace_pair
 
 ENGINE = Path(regard.__file__).parent / "look" / "page" / "engine"
 TINY = dict(num_encoder_layers=2, num_decoder_layers=2)
+RECURRENT: dict[str, Any] = dict(position="none", d_state=22)
 VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
     "the paper's": ("fp32", {}),
     "pre-norm, learned, gelu": ("fp16", dict(norm_placement="pre", position="learned", feed_forward="gelu", embedding_norm=True)),
@@ -54,6 +55,10 @@ VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
     "rotary decoder": ("int8", dict(architecture="decoder-only", d_model=40, position="rotary", norm_placement="pre", norm="rms")),
     "llama": ("int8", dict(architecture="decoder-only", d_model=64, d_k=8, num_heads=8, num_key_value_heads=2, position="rotary", rotary_base=500.0, rotary_factor=8.0, rotary_length=40, norm_placement="pre", norm="rms", feed_forward="gated-silu", biases="none")),
     "mistral and qwen": ("fp16", dict(architecture="decoder-only", num_key_value_heads=1, query_key_norm=True, window=3, position="rotary", norm_placement="pre", norm="rms", feed_forward="gated-silu", biases="query-key-value", tied="none")),
+    "rnn": ("fp32", dict(**RECURRENT, architecture="rnn", attention="none")),
+    "gru, additive": ("int8", dict(**RECURRENT, architecture="gru", attention="additive")),
+    "lstm, general": ("fp16", dict(**RECURRENT, architecture="lstm", attention="general")),
+    "gru, dot": ("fp32", dict(**RECURRENT, architecture="gru", attention="dot", num_decoder_layers=1)),
     "bert": ("fp32", dict(architecture="encoder-only", position="learned", scaled_embedding=False, output_bias=True, output_transform=True, feed_forward="gelu-tanh")),
     "rejected ideas": ("fp32", dict(position="scaled", norm="batch", d_k=7)),
 }  # fmt: skip
@@ -294,9 +299,12 @@ def test_a_tokenizer_json_gives_the_same_tokens(window: Window, site: tuple[Path
             assert own == [ids, tokenizer.decode(ids), tokenizer.token_strings(ids)], (name, sentence)
 
 
-@pytest.mark.parametrize("method", ["beam", "greedy", "sample"])
+@pytest.mark.parametrize("method", ["beam", "greedy", "sample", "recurrent"])
 def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str], method: str) -> None:
-    subject = tiny(site[0] / "tiny", "int8", position="sinusoidal")
+    changes = {"position": "sinusoidal"}
+    if method == "recurrent":
+        method, changes = "beam", {**RECURRENT, "architecture": "gru", "attention": "additive"}
+    subject = tiny(site[0] / "tiny", "int8", **changes)
     page = opens("tiny", subject)
     engine, draw = TorchEngine(subject.network), random.Random(5)
     config = DecodeConfig(

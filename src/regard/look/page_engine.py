@@ -44,8 +44,6 @@ def hindrance(subject: Subject) -> str:
     folder, manifest = subject.folder, subject.manifest
     if folder is None:
         return "This model was made in a program and is in no folder."
-    if manifest.model.is_recurrent:
-        return "The page's engine runs Transformers; this model is recurrent."
     if (size := (folder / WEIGHTS).stat().st_size) > MAX_MODEL_BYTES:
         return f"The weights are {size // 10**6} MB; a file carries at most {MAX_MODEL_BYTES // 10**6}."
     if manifest.tokenizer.kind == "tokenizers":

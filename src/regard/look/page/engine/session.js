@@ -4,6 +4,7 @@ import { MaskedSentence } from "./protect.js";
 import { findProtected } from "./protected.js";
 import { knownSigns } from "./normalise.js";
 import { Translator, searchedOf } from "./pipeline.js";
+import { Recurrent } from "./recurrent.js";
 import { search } from "./search.js";
 import { Tokenizer, wordsOf } from "./tokenizer.js";
 import { Trace } from "./trace.js";
@@ -27,9 +28,11 @@ export class Subject {
 		this.about = about;
 		const { manifest } = about;
 		this.manifest = manifest;
-		this.config = /** @type {EngineConfig} */ (manifest.model);
+		const isRecurrent = ["rnn", "gru", "lstm"].includes(manifest.model.architecture);
+		this.config = /** @type {EngineConfig} */ (isRecurrent ? { ...manifest.model, num_heads: 1 } : manifest.model);
 		this.weights = new Weights(weights, this.config, isPlain);
-		this.model = new Transformer(this.weights);
+		/** @type {Transformer} a recurrent model has the same methods and a state of its own */
+		this.model = isRecurrent ? /** @type {any} */ (new Recurrent(this.weights)) : new Transformer(this.weights);
 		const { kind, prompt, source_beginning: first, target_beginning: second } = manifest.tokenizer;
 		const isJson = kind === "tokenizers";
 		this.source = new Tokenizer(source, { isJson, prompt, beginning: first, ...(vocabularies[0] ? { vocabulary: vocabularies[0] } : {}) });

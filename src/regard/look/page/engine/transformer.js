@@ -1,7 +1,8 @@
 /** The whole of Figure 1, and the two halves of it that became models of their own: `regard.model.transformer`. */
 
-import { MultiHeadAttention, softmax } from "./attention.js";
-import { FeedForward, activationOf, normalised, positionBias, positionVectors } from "./layers.js";
+import { MultiHeadAttention } from "./attention.js";
+import { FeedForward, normalised, positionBias } from "./layers.js";
+import { Network, counted } from "./network.js";
 import { Trace, at, keep } from "./trace.js";
 
 /** @typedef {import("./attention.js").KeyValue} KeyValue */
@@ -11,9 +12,6 @@ import { Trace, at, keep } from "./trace.js";
 
 /** What the decoder remembers between two steps: for each row, for each layer, keys and values; never changed in place. */
 /** @typedef {{ position: number, past: (KeyValue[] | null)[], memory: KeyValue[], sourceLength: number, attention: Float32Array[] }} State */
-
-/** @param {number} length @param {number} [start] */
-const counted = (length, start = 0) => Array.from({ length }, (_, i) => start + i);
 
 class Layer {
 	/** @param {Weights} weights @param {string} name @param {boolean} crosses */
@@ -68,34 +66,13 @@ class Stack {
 	}
 }
 
-export class Transformer {
+export class Transformer extends Network {
 	/** @param {Weights} weights */
 	constructor(weights) {
+		super(weights);
 		const { config } = weights;
-		this.config = config;
-		this.weights = weights;
-		this.hasEncoder = config.architecture !== "decoder-only";
-		this.hasDecoder = config.architecture !== "encoder-only";
 		this.encoder = this.hasEncoder ? new Stack(weights, "encoder", config.num_encoder_layers, false) : null;
 		this.decoder = this.hasDecoder ? new Stack(weights, "decoder", config.num_decoder_layers, this.hasEncoder) : null;
-		this.vocabularySize = this.hasDecoder ? config.target_vocab_size : config.source_vocab_size;
-	}
-
-	/** Tokens in, vectors out: what the first layer of a stack reads. @param {"source" | "target"} side @param {number[]} tokens of all rows @param {number[]} positions of a row @param {Trace | null} trace */
-	embed(side, tokens, positions, trace) {
-		const { d_model: width, scaled_embedding: isScaled, embedding_norm: hasNorm } = this.config;
-		const shape = [tokens.length, width];
-		const here = at(trace, side);
-		const kept = Array.from(keep(here, "tokens", [tokens.length], Float32Array.from(tokens)));
-		const factor = isScaled ? Math.sqrt(width) : 1;
-		let x = keep(here, "embedding", shape, this.weights.rows(`${side}.embedding.weight`, kept).map((value) => value * factor));
-		const vectors = positionVectors(this.weights, side, positions, positions.length);
-		if (vectors) {
-			const row = keep(here, "position", [positions.length, width], vectors);
-			x = x.map((value, i) => value + /** @type {number} */ (row[i % row.length]));
-		}
-		if (hasNorm) x = keep(here, "norm", shape, normalised(this.weights, `${side}.norm`, x));
-		return keep(here, "input", shape, x);
 	}
 
 	/** The memory: one vector in context for each source word. @param {number[]} source @param {Trace | null} [trace] */
@@ -149,22 +126,6 @@ export class Transformer {
 			logits: tokens.map((_, row) => logits.subarray(row * size, (row + 1) * size)),
 			state: { ...state, position: state.position + length, past: found.present, attention },
 		};
-	}
-
-	/** The score of every token of the vocabulary. @param {Float32Array} hidden @param {Trace | null} trace */
-	project(hidden, trace) {
-		const { config, weights } = this;
-		const numRows = hidden.length / config.d_model;
-		if (config.output_transform) {
-			const shape = [numRows, config.d_model];
-			const here = at(trace, "transform");
-			hidden = keep(here, "hidden", shape, weights.linear(hidden, "transform.hidden"));
-			hidden = keep(here, "activated", shape, hidden.map(activationOf(config.feed_forward)));
-			hidden = keep(here, "norm", shape, normalised(weights, "transform.norm", hidden));
-		}
-		const logits = keep(trace, "logits", [numRows, this.vocabularySize], weights.linear(hidden, "output"));
-		if (trace) keep(trace, "probabilities", [numRows, this.vocabularySize], softmax(logits, this.vocabularySize));
-		return logits;
 	}
 
 	/** One full masked pass over a source (its end included) and a target (without ends), every value kept. @param {number[]} source @param {number[]} target @param {Trace} trace */

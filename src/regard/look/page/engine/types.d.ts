@@ -11,6 +11,8 @@ interface EngineConfig {
 	num_decoder_layers: number;
 	d_model: number;
 	d_ff: number;
+	d_state: number;
+	attention: string;
 	num_heads: number;
 	num_key_value_heads: number | null;
 	query_key_norm: boolean;

@@ -14,6 +14,7 @@ import { wordsOf } from "./tokenizer.js";
 export function attentionsOf(config) {
 	/** @param {string} stack @param {number} count @param {string[]} kinds */
 	const paths = (stack, count, kinds) => Array.from({ length: count }, (_, i) => kinds.map((kind) => `${stack}.layers.${i}.${kind}`)).flat();
+	if (["rnn", "gru", "lstm"].includes(config.architecture)) return config.attention === "none" ? [] : ["decoder.attention"];
 	const [hasEncoder, hasDecoder] = [config.architecture !== "decoder-only", config.architecture !== "encoder-only"];
 	return [
 		...(hasEncoder ? paths("encoder", config.num_encoder_layers, ["self_attention"]) : []),
@@ -100,6 +101,7 @@ function noPositions(config) {
 
 /** The decoder's words see the later ones too: scores go into the softmax as they are. @param {EngineConfig} config @returns {() => Edits} */
 function noMask(config) {
+	if (["rnn", "gru", "lstm"].includes(config.architecture)) throw new Error("no-mask needs a model with a mask: this one reads what is written alone");
 	return () => {
 		/** @type {Record<string, Value>} */
 		const latest = {};

@@ -18,7 +18,7 @@ from web_fixtures import serving
 
 import regard
 from regard.config import DecodeConfig, ModelConfig
-from regard.look.session import Run
+from regard.look.session import Run, Session
 from regard.look.view import Look
 
 Serve = Callable[..., Page]
@@ -94,7 +94,7 @@ def views_of(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -> None:
-    look = Look(make_subject(**VARIANTS[variant]), PROMPT, DECODE)
+    look = Look(Session(make_subject(**VARIANTS[variant]), PROMPT, DECODE))
     run = look.session.original
     page = serve(look)
     places, derived = cells(run), set()
@@ -122,7 +122,7 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
 
 
 def test_a_decoder_only_model(serve: Serve) -> None:
-    look = Look(make_subject(**VARIANTS["decoder-only"]), PROMPT, DECODE)
+    look = Look(Session(make_subject(**VARIANTS["decoder-only"]), PROMPT, DECODE))
     run = look.session.original
     page = serve(look)
     expect(page.locator("#sentence .from")).to_have_text(PROMPT)
@@ -178,7 +178,7 @@ def alignment(run: Run) -> np.ndarray:
 def test_two_models_side_by_side(serve: Serve) -> None:
     """One sentence in two models of different depth and width; every panel can show the second."""
     other = make_subject("other", seed=5, num_decoder_layers=2, d_model=42, num_heads=7)
-    both = Look(make_subject(), SENTENCE, DECODE, other)
+    both = Look(Session(make_subject(), SENTENCE, DECODE, other))
     page = serve(both, "compare")
     open_tables(page)
     first, second = both.session.original, both.session.second
@@ -237,7 +237,7 @@ TODAY: dict[str, Any] = dict(
 
 
 def test_the_figure_is_drawn_as_the_model_is(serve: Serve) -> None:
-    look = Look(make_subject(**TODAY), PROMPT, DECODE)
+    look = Look(Session(make_subject(**TODAY), PROMPT, DECODE))
     page = serve(look)
     figure = page.locator("#map .figure-one")
     texts = dict(
@@ -271,7 +271,7 @@ def test_the_figure_is_drawn_as_the_model_is(serve: Serve) -> None:
 
 
 def test_the_model_of_the_paper_differs_in_nothing_from_its_figure(serve: Serve) -> None:
-    page = serve(Look(make_subject(), SENTENCE, DECODE), figure="paper")
+    page = serve(Look(Session(make_subject(), SENTENCE, DECODE)), figure="paper")
     expect(page.locator("#map .figure-one .box")).to_have_count(16)
     assert page.locator("#map .differs, #map .absent, #choice--paper").count() == 0
 

@@ -8,6 +8,7 @@ from look_fixtures import SENTENCE, make_subject, save_subject
 
 from regard.config import DecodeConfig
 from regard.errors import UsageError
+from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.look.view import Look, look_at
 
@@ -22,7 +23,7 @@ def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
 
 
 def test_the_document_says_what_there_is() -> None:
-    look = Look(recurrent(), SENTENCE, DECODE, make_subject())
+    look = Look(Session(recurrent(), SENTENCE, DECODE, make_subject()))
     described = look.document()
     source, target = described["source"]["token_strings"], described["target"]["token_strings"]
     assert described["model"]["architecture"] == "gru"
@@ -51,7 +52,7 @@ def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path:
 
 
 def test_a_row_is_written_by_hand_and_a_head_silenced() -> None:
-    look = Look(recurrent(), SENTENCE, DECODE)
+    look = Look(Session(recurrent(), SENTENCE, DECODE))
     row = [1.0] + [0.0] * (len(look.session.original.source) - 1)
     run = look.session.whatif([{**SILENT, "kind": "edit-row", "row": 1, "weights": row}])
     assert run.trace["decoder.attention.weights"][0, 1].tolist() == row
@@ -70,6 +71,6 @@ def test_a_row_is_written_by_hand_and_a_head_silenced() -> None:
     ],
 )
 def test_what_a_recurrent_model_has_not(attention: str, change: dict[str, object], message: str) -> None:
-    look = Look(recurrent(attention), SENTENCE, DECODE)
+    look = Look(Session(recurrent(attention), SENTENCE, DECODE))
     with pytest.raises(UsageError, match=message):
         look.session.whatif([change])

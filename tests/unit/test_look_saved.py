@@ -32,7 +32,7 @@ NAMESPACE = "http://www.w3.org/2000/svg"
 
 @pytest.fixture(scope="module")
 def look() -> Look:
-    return Look(make_subject(), SENTENCE, DecodeConfig(max_length=7, beam=2))
+    return Look(Session(make_subject(), SENTENCE, DecodeConfig(max_length=7, beam=2)))
 
 
 def carried(page: str) -> dict[str, Any]:

@@ -120,6 +120,7 @@ class Session:
         training: TrainingRun | None = None,
     ) -> None:
         """training: the run that made the subject, whose snapshots can be looked at too."""
+        _check_has_words(text)
         if decode.method == "sample" and decode.seed is None:
             # The page names the seed, and a change is compared under the same one.
             decode = replace(decode, seed=secrets.randbelow(1_000_000))
@@ -167,8 +168,7 @@ class Session:
         """Another text, in one of `models`."""
         if not 0 <= model < len(self.models):
             raise UsageError(f"model must be from 0 to {len(self.models) - 1}: got {model}; choose one of the list")
-        if not check_text(text, "a sentence to look at").strip():
-            raise UsageError("a sentence to look at must have words: got none; give some text")
+        _check_has_words(text)
         with self._lock:
             if model not in self._opened:
                 _, folder, _ = self.models[model]
@@ -305,3 +305,8 @@ class Session:
             return source, 0, SearchRecord([], [])
         found = search_recorded(translator.engine, source, decode, plan.prefix or given)
         return source, len(given), found
+
+
+def _check_has_words(text: str) -> None:
+    if not check_text(text, "a sentence to look at").strip():
+        raise UsageError("a sentence to look at must have words: got none; give some text")

@@ -25,7 +25,6 @@ from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun
 from regard.model.transformer import Model
-from regard.text import check_text
 from regard.trace import Trace
 from regard.translate.search import TranslateOptions
 
@@ -56,25 +55,14 @@ def look_at(
     subject = Subject.open(folder, network, engine)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
-    return Look(subject, text, config, second, sentence, options, TrainingRun.at(folder))
+    return Look(Session(subject, text, config, second, sentence, options, TrainingRun.at(folder)))
 
 
 class Look:
     """One sentence through one model, or side by side through two."""
 
-    def __init__(
-        self,
-        subject: Subject,
-        text: str,
-        decode: DecodeConfig,
-        compare: Subject | None = None,
-        sentence: int = 0,
-        options: TranslateOptions = _DEFAULT,
-        training: TrainingRun | None = None,
-    ) -> None:
-        if not check_text(text, "a sentence to look at").strip():
-            raise UsageError("a sentence to look at must have words: got none; give some text")
-        self.session = Session(subject, text, decode, compare, sentence, options, training)
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     @property
     def text(self) -> str:

@@ -9,8 +9,11 @@ The page is one file without a script: its own security policy forbids everythin
 import base64
 import hashlib
 import html
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -23,26 +26,6 @@ MATCH_SHARE = 0.3
 """how far a similarity must rise from the mean of its query word towards 1 to be a match"""
 _STEPS = 10
 """shades of a table cell"""
-
-_STYLE = (
-    """
-:root { color-scheme: light dark; --ink: 20 90 170; }
-@media (prefers-color-scheme: dark) { :root { --ink: 120 180 255; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1rem; font-weight: 600; margin: 2rem 0 0.3rem; }
-.file { font-family: ui-monospace, monospace; } .score { font-variant-numeric: tabular-nums; }
-p.passage { margin: 0.2rem 0 0.6rem; } mark { color: inherit; border-radius: 3px; padding: 0 2px; }
-.scroll { overflow-x: auto; } summary { cursor: pointer; }
-table { border-collapse: collapse; font-size: 0.8rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 2px 5px; text-align: right; white-space: nowrap; } th { font-weight: 500; }
-tbody th { position: sticky; left: 0; background: Canvas; } td.best { outline: 2px solid rgb(var(--ink)); outline-offset: -2px; }
-footer { margin: 2rem 0; font-size: 0.85rem; opacity: 0.8; }
-"""
-    + "\n".join(
-        f".s{step} {{ background: rgb(var(--ink) / {0.6 * step / _STEPS:.2f}); }}" for step in range(_STEPS + 1)
-    )
-    + "\n"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +124,21 @@ class SearchResult(Sequence[Hit]):
 
     def html(self) -> str:
         """A page with every word of the query against every word of each passage."""
-        digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-        title = html.escape(self.query)
-        count = f"{len(self.hits)} of {self.num_passages:,} passages"
-        hits = "\n".join(_section(number, hit) for number, hit in enumerate(self.hits, start=1))
-        return f"""<!doctype html>
-<html><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{digest}'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>{_STYLE}</style></head><body>
-<h1>{title}</h1>
-<p>{count}, best first. A score is the cosine between the mean vectors of the query and the passage,
-and up to {WEIGHT} more where words of the query stand in it; a cell is the cosine between two words, each in its
-context. The nearest passage word of each query word is framed.</p>
-<main>
-{hits}
-</main>
-<footer>Made by regard search.</footer>
-</body></html>
-"""
+        title, hits = html.escape(self.query), enumerate(self.hits, start=1)
+        shades = (
+            f".s{step} {{ background: rgb(var(--ink) / {0.6 * step / _STEPS:.2f}); }}" for step in range(_STEPS + 1)
+        )
+        page = (resources.files("regard.search") / "page.html").read_text(encoding="utf-8")
+        before, style, after = re.split("(?<=<style>)|(?=</style>)", page)
+        style += "\n".join(shades)
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        return Template(before + style + after).substitute(
+            title=title,
+            digest=digest,
+            count=f"{len(self.hits)} of {self.num_passages:,} passages",
+            weight=WEIGHT,
+            hits="\n".join(_section(number, hit) for number, hit in hits),
+        )
 
     _repr_html_ = html  # of a notebook
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from regard.config import MOVED, DecodeConfig, GenerateConfig, from_dict, to_dict
+from regard.config import DecodeConfig, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
@@ -121,15 +121,14 @@ class Model:
         A language model reads the sentence as the beginning of its target; a fill-in model has no target.
         """
         check_text(source, "the sentence to trace")
-        if target is not None:
-            check_text(target, "its translation")
+        check_text(target or "", "its translation")
         with needs_extra("torch", "tracing a model"):
             from regard.translate.trace import trace_text
         decode, pipeline = self._configs(options)
         is_searched = target is None and self.manifest.model.has_decoder
         asked: dict[str, Any] = {"options": pipeline, "sentence": sentence, "edits": edits}
-        asked["decode"] = decode if is_searched else None
-        return trace_text(self._translator, self._network, source, target, **asked)
+        searched = decode if is_searched else None
+        return trace_text(self._translator, self._network, source, target, decode=searched, **asked)
 
     def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **options: Any) -> Look:
         """A page with every number of translating one sentence, displayed in a notebook; needs torch.
@@ -140,10 +139,9 @@ class Model:
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
         decode, pipeline = self._configs(options)
-        second = None if compare is None else find(compare)
         opened: Any = {"network": self._network, "engine": self._translator.engine}
         asked = {"sentence": sentence, "options": pipeline, **to_dict(decode)}
-        return look_at(self.folder, text, compare=second, **opened, **asked)
+        return look_at(self.folder, text, compare=find(compare) if compare else None, **opened, **asked)
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
@@ -153,7 +151,7 @@ class Model:
         from regard.generate.chat import Conversation
 
         self._check_task("chat", "chats")
-        configs = self._generate_configs(_drawn(decode, "beam"))
+        configs = self.manifest.generate_with(decode, unsampled="beam")
         return Conversation(self._translator, *configs, [check_text(turn, "a turn") for turn in turns])
 
     def reply(self, text: str | Sequence[str], **decode: Any) -> str:
@@ -177,7 +175,7 @@ class Model:
 
         self._check_task("write", "writes on from a text")
         check_text(text)
-        configs = self._generate_configs(_drawn({"method": "sample", **decode}, "greedy"))
+        configs = self.manifest.generate_with({"method": "sample", **decode}, unsampled="greedy")
         return write(self._translator, text, *configs, length, number)
 
     def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
@@ -185,8 +183,6 @@ class Model:
         from regard.generate.continuation import fill
 
         self._check_task("fill", "fills in blanks")
-        if n_best < 1:
-            raise UsageError(f"n_best must be at least 1: got {n_best}; give a larger one")
         return fill(self._translator, check_text(text), n_best)
 
     def search(
@@ -232,13 +228,6 @@ class Model:
 
         return load_model(self.folder)[0]
 
-    def _decode_config(self, changes: dict[str, Any]) -> DecodeConfig:
-        """The model's own search settings with changes; the beam is at least n_best wide."""
-        values = {**to_dict(self.manifest.decode), **changes}
-        if "beam" not in changes and isinstance(values["n_best"], int):
-            values["beam"] = max(values["beam"], values["n_best"])
-        return from_dict(DecodeConfig, values, "translate")
-
     def _configs(self, options: dict[str, Any]) -> tuple[DecodeConfig, TranslateOptions]:
         """The model's own search settings and those of the pipeline, from the options of a call."""
         names = {field.name for field in dataclasses.fields(TranslateOptions)}
@@ -246,14 +235,7 @@ class Model:
         own["prefix"] = check_text(own.get("prefix", ""), "prefix")
         own |= {name: check_words(name, own.get(name, ())) for name in ("banned", "required")}
         own["glossary"] = Glossary.of(own.get("glossary"))
-        return self._decode_config(options), TranslateOptions(**own)
-
-    def _generate_configs(self, changes: dict[str, Any]) -> tuple[DecodeConfig, GenerateConfig]:
-        """The model's own settings of the search and of chat and write, with changes."""
-        own = to_dict(self.manifest.generate)
-        changes = {MOVED.get(key, key): value for key, value in changes.items()}
-        ours = {key: changes.pop(key) for key in own if key in changes}
-        return self._decode_config(changes), from_dict(GenerateConfig, {**own, **ours}, "generate")
+        return self.manifest.decode_with(options), TranslateOptions(**own)
 
 
 def load(
@@ -327,13 +309,3 @@ def import_model(
 
     weights = formats.check_format("regard", weights)
     formats.read(Path(folder), Path(output), ImportOptions(weights, prompt=check_text(prompt, "prompt"), **options))
-
-
-def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:
-    """A temperature asks for sampling; temperature 0 for the method `otherwise`."""
-    temperature = changes.get("temperature")
-    if isinstance(temperature, int | float) and temperature < 0:
-        raise UsageError(f"temperature must not be negative: got {temperature}; give 0, or one up to 2")
-    if temperature == 0:
-        return {**changes, "method": otherwise, "temperature": 1.0}
-    return changes if temperature is None else {"method": "sample", **changes}

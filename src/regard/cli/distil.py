@@ -59,16 +59,11 @@ def distil(
     flags: dict[str, dict[str, object]] = {"data": {key: each for key, each in files.items() if each}}
     flags["model"] = {"size": size or request.size or "small"}
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
+    texts = [tuple(path.resolve() for path in files or ()) for files in (text, back_translate)]
+    back = find(reverse).resolve() if reverse else None
+    command = shlex.join(["regard", *sys.argv[1:]])
     asked = Distillation(
-        find(teacher).resolve(),
-        tuple(path.resolve() for path in text or ()),
-        request,
-        find(reverse).resolve() if reverse else None,
-        tuple(path.resolve() for path in back_translate or ()),
-        beam,
-        min_score,
-        {"device": device},
-        shlex.join(["regard", *sys.argv[1:]]),
+        find(teacher).resolve(), texts[0], request, back, texts[1], beam, min_score, {"device": device}, command
     )
     loads = (load, functools.partial(JudgedTeacher, load))
     first, second = (on_ray(each, ray) if ray else in_this_process(each) for each in loads)

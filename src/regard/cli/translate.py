@@ -49,7 +49,7 @@ def translate(
     As many lines come out as went in, an empty one for an empty one, each as soon as it is known. Documents
     are .txt .md .html .srt .vtt .po .xliff .tmx .docx .odt .pptx .epub; everything but their text stays as it is.
     """
-    from regard.cli.lines import STDIN, Writer
+    from regard.cli.lines import Writer
     from regard.cli.model_choice import ModelChoice
     from regard.data.lines import on_one_line
     from regard.translate.glossary import Glossary
@@ -73,18 +73,27 @@ def translate(
             return
     if memory or dry_run:
         raise UsageError("--memory and --dry-run are for documents: got texts or lines; name a file such as page.html")
-    count = options.get("n_best", 1)
     options["alignment"] = as_json
     with Writer(output, force=force) as writer:
-        if given:
-            loaded = choice.load_for(given)
-            for answer in loaded.translate(given, details=True, **options):
-                writer.write("".join(f"{line}\n" for line in _shown(answer, count, as_json)))
-            choice.check(given, loaded)
-        else:
-            for path in inputs or [STDIN]:
-                for answer, end in _translated_lines(path, choice, options, encoding):
-                    writer.write("".join(f"{on_one_line(line)}{end}" for line in _shown(answer, count, as_json)))
+        for answer, end in _translated(choice, given, inputs, options, encoding):
+            lines = _shown(answer, options.get("n_best", 1), as_json)
+            writer.write("".join(f"{line}{end}" if given else f"{on_one_line(line)}{end}" for line in lines))
+
+
+def _translated(
+    choice: ModelChoice, given: list[str], inputs: list[Path] | None, options: dict[str, Any], encoding: str | None
+) -> Iterator[tuple[Translation, str]]:
+    """The translations of the given texts, or else of lines as they arrive, each with its line end."""
+    from regard.cli.lines import STDIN
+
+    if not given:
+        for path in inputs or [STDIN]:
+            yield from _translated_lines(path, choice, options, encoding)
+        return
+    loaded = choice.load_for(given)
+    for answer in loaded.translate(given, details=True, **options):
+        yield answer, "\n"
+    choice.check(given, loaded)
 
 
 def _shown(answer: Translation, count: int, as_json: bool) -> list[str]:

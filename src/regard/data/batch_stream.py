@@ -216,19 +216,23 @@ class PairStream(BatchStream):
             rooms = [self.buffer.target_room] + [self.buffer.source_room] * bool(self.buffer.source)
         max_length = min(max_length, *(room - 1 for room in rooms))
         self._builder = dataclasses.replace(plain, sampling=sampling, buffer=self.buffer, max_length=max_length)
-        source_longest, target_longest = facts.source_longest, facts.target_longest
-        if self.buffer is None:
-            fits = source_longest + target_longest <= batch_tokens
-        else:
-            fits = source_longest <= self.buffer.source_room and target_longest <= self.buffer.target_room
-        if not fits:
-            raise UsageError(
-                f"batch_tokens must have room for the longest pair, {source_longest} and "
-                f"{target_longest} tokens: got {batch_tokens}; raise it, or lower max_length"
-            )
+        self._check_room(batch_tokens)
         super().__init__(num_windows, fingerprint, lanes)
         if num_workers:
             self._workers = Workers(build_worker, [self._builder.to_message()] * num_workers)
+
+    def _check_room(self, batch_tokens: int) -> None:
+        """Refuse batches without room for the longest pair."""
+        source, target = self._pairs.facts.source_longest, self._pairs.facts.target_longest
+        if self.buffer is None:
+            fits = source + target <= batch_tokens
+        else:
+            fits = source <= self.buffer.source_room and target <= self.buffer.target_room
+        if not fits:
+            raise UsageError(
+                f"batch_tokens must have room for the longest pair, {source} and {target} tokens: got {batch_tokens}; "
+                "raise it, or lower max_length"
+            )
 
     def _mean_lengths(self, builder: Builder) -> tuple[float, float]:
         """Tokens of a source and of a target, as segmented in training, measured on some."""

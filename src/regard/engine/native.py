@@ -16,21 +16,18 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import Precision, compiler, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder
+from regard.engine.kernel_weights import PANEL, KernelWeights
 from regard.errors import ModelError, UsageError
-from regard.folder.checkpoint import WEIGHTS, check_weights
+from regard.folder.checkpoint import check_weights
 from regard.folder.manifest import Manifest
-from regard.folder.tensors import SCALE, is_table, tied_names
 
 MAX_PLACES = 256
 """tokens read in one pass"""
-_BASE = 10000.0  # of sinusoidal positions
-_PANEL = 64  # a multiple of the outputs whose weights lie together
 CALL = (
     *(
         "encodes",
@@ -58,7 +55,7 @@ def covers(config: ModelConfig) -> bool:
         config.architecture == "encoder-decoder"
         and (config.norm, config.feed_forward, config.position) == ("layer", "relu", "sinusoidal")
         and not (config.embedding_norm or config.d_k)
-        and config.d_model % _PANEL == config.d_ff % _PANEL == config.head_dim % 16 == 0
+        and config.d_model % PANEL == config.d_ff % PANEL == config.head_dim % 16 == 0
     )
 
 
@@ -76,7 +73,7 @@ def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class KernelSources:
     """What the decoder reads of the sources."""
 
     cross: np.ndarray
@@ -91,7 +88,7 @@ class KernelState(CacheHolder):
     position: int
     cache: Cache | None
     rows: list[int]
-    sources: Sources
+    sources: KernelSources
     sentences: list[int]
     attention: np.ndarray | None
     wants_attention: bool
@@ -148,16 +145,10 @@ class Kernel:
         library.regard_open.restype = _POINTER
         library.regard_open.argtypes = [_POINTER, ctypes.c_int]
         library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
-        self._run, self._close, self._pack = library.regard_run, library.regard_close, library.regard_pack
+        self._run, self._close = library.regard_run, library.regard_close
         self._run.argtypes, self._close.argtypes = [_POINTER, _POINTER], [_POINTER]
-        self._tensors = load_file(folder / WEIGHTS)
-        self._kept: list[np.ndarray] = []
-        """what the kernel holds pointers to"""
-        matrices = (tensor.size for tensor in self._tensors.values() if tensor.dtype == np.int8)
-        # In one block, for which NumPy asks for large pages: reading takes a quarter less.
-        self._room = _aligned(sum(matrices) + _PANEL * config.d_model, np.int8)
-        self._pool = library.regard_open(self._numbers(self._model()), threads)
-        del self._tensors, self._room
+        self._weights = KernelWeights(folder, config, library.regard_pack)
+        self._pool = library.regard_open(self._weights.model, threads)
         if not self._pool:
             raise ModelError(f"{folder} needs more memory than there is; use a smaller model")
         self._blocks = BlockPool(config.num_decoder_layers, config.num_heads, config.head_dim)
@@ -170,7 +161,7 @@ class Kernel:
         tokens, lengths = pad(sources, self.config.pad_id)
         rows, length = tokens.shape
         shape = 2 * self.config.num_decoder_layers, rows, self.config.num_heads, length, self.config.head_dim
-        read = Sources(np.empty(shape, np.float32), lengths)
+        read = KernelSources(np.empty(shape, np.float32), lengths)
         arrays = dict(tokens=tokens, lengths=lengths, cross=read.cross)
         call = make_call(arrays, encodes=1, rows=rows, length=length, sentences=rows, num_keys=length)
         self._call(call.ctypes.data)
@@ -238,73 +229,6 @@ class Kernel:
     def _call(self, address: int) -> None:
         if self._run(self._pool, address):
             raise MemoryError("a token outside the vocabulary, or not enough memory for this batch")
-
-    def _model(self) -> list[int]:
-        """A Model of native.c."""
-        config, ties = self.config, tied_names(self.config)
-        is_pre = config.norm_placement == "pre"
-        numbers = [config.d_model, config.num_heads, config.d_ff, config.source_vocab_size, config.target_vocab_size]
-        times = config.d_model**0.5 if config.scaled_embedding else 1.0
-        numbers += [*config.num_layers, is_pre, *np.array([config.norm_epsilon, times]).view(np.int64).tolist()]
-        names = [ties.get(name, name) for name in ("source.embedding.weight", "target.embedding.weight")]
-        numbers += [self._pointer(self._tensors[name + end]) for end in ("", SCALE) for name in names]
-        pairs = np.arange(0, config.d_model, 2, dtype=np.float32)
-        numbers.append(self._pointer(np.float32(_BASE) ** (-pairs / np.float32(config.d_model))))
-        for stack, number in zip(("encoder", "decoder"), config.num_layers, strict=True):
-            numbers.append(self._numbers([each for i in range(number) for each in self._layer(stack, i)]))
-        for stack in ("encoder", "decoder"):
-            numbers += self._norm(f"{stack}.final_norm") if is_pre else [0, 0]
-        return numbers + self._linear(ties.get("output.weight", "output.weight"), bias="output.bias")
-
-    def _layer(self, stack: str, i: int) -> list[int]:
-        """A Layer of native.c; an encoder's has no cross-attention."""
-        own, cross, feed = (
-            f"{stack}.layers.{i}.{part}" for part in ("self_attention", "cross_attention", "feed_forward")
-        )
-        norms, query, memory, output = self._norm(f"{own}.norm"), *([0] * 6 for _ in range(3))
-        if stack == "decoder":
-            query, output = self._linear(f"{cross}.query.weight"), self._linear(f"{cross}.output.weight")
-            memory = self._linear(f"{cross}.key.weight", f"{cross}.value.weight")
-        norms += self._norm(f"{cross}.norm") if stack == "decoder" else [0, 0]
-        inputs = self._linear(*(f"{own}.{part}.weight" for part in ("query", "key", "value")))
-        inputs += self._linear(f"{own}.output.weight")
-        inner = self._linear(f"{feed}.hidden.weight") + self._linear(f"{feed}.output.weight")
-        return norms + self._norm(f"{feed}.norm") + inputs + query + memory + output + inner
-
-    def _norm(self, name: str) -> list[int]:
-        return [self._pointer(self._tensors[f"{name}.{part}"]) for part in ("weight", "bias")]
-
-    def _linear(self, *names: str, bias: str = "") -> list[int]:
-        """A Linear of native.c: the maps with these weights, side by side."""
-        by_row = is_table(names[0])
-        shape = self._tensors[names[0]].shape
-        inputs, outputs = shape[by_row], shape[1 - by_row]
-        filled = -(-outputs * len(names) // _PANEL) * _PANEL
-        weight, self._room = np.split(self._room, [filled * inputs])
-        parts = [weight, *(_aligned(filled, kind) for kind in (np.int32, np.float32, np.float32))]
-        linear = [*(self._pointer(part) for part in parts), inputs, filled]
-        for i, name in enumerate(names):
-            place = slice(i * outputs, (i + 1) * outputs)
-            self._pack(self._numbers(linear), self._tensors[name].ctypes.data, outputs, place.start, by_row)
-            parts[2][place] = self._tensors[name + SCALE]
-            parts[3][place] = self._tensors.get(bias or name.replace(".weight", ".bias"), 0)
-        return linear
-
-    def _numbers(self, values: list[int]) -> int:
-        return self._pointer(np.array(values, np.int64))
-
-    def _pointer(self, array: np.ndarray) -> int:
-        assert array.flags.c_contiguous
-        self._kept.append(array)
-        return array.ctypes.data
-
-
-def _aligned(count: int, kind: type[np.generic]) -> np.ndarray:
-    """Zeros that begin with a line of the processor's cache."""
-    size = np.dtype(kind).itemsize
-    memory = np.zeros(count * size + 64, np.uint8)
-    begin = -memory.ctypes.data % 64
-    return memory[begin : begin + count * size].view(kind)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """config.json: what a model does, its languages, sizes, tokenizer files and default search."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from regard.config import DecodeConfig, GenerateConfig, ModelConfig, from_dict, to_dict, with_generate_section
+from regard.config import MOVED, DecodeConfig, GenerateConfig, ModelConfig, from_dict, to_dict, with_generate_section
 from regard.config.fields import Settings
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
@@ -71,6 +71,29 @@ class Manifest:
     """how chat and write use the search"""
     longest: int = 256
     """tokens of the longest training sentence; longer ones are split"""
+
+    def decode_with(self, changes: Mapping[str, Any]) -> DecodeConfig:
+        """The model's own search settings with changes; the beam is at least n_best wide."""
+        values = {**to_dict(self.decode), **changes}
+        if "beam" not in changes and isinstance(values["n_best"], int):
+            values["beam"] = max(values["beam"], values["n_best"])
+        return from_dict(DecodeConfig, values, "translate")
+
+    def generate_with(self, changes: Mapping[str, Any], *, unsampled: str) -> tuple[DecodeConfig, GenerateConfig]:
+        """The model's own settings of the search and of chat and write, with changes.
+
+        A temperature asks for sampling; temperature 0 for the method `unsampled`.
+        """
+        temperature, own = changes.get("temperature"), to_dict(self.generate)
+        if isinstance(temperature, int | float) and temperature < 0:
+            raise UsageError(f"temperature must not be negative: got {temperature}; give 0, or one up to 2")
+        if temperature == 0:
+            changes = {**changes, "method": unsampled, "temperature": 1.0}
+        elif temperature is not None:
+            changes = {"method": "sample", **changes}
+        named = {MOVED.get(key, key): value for key, value in changes.items()}
+        ours = {key: named.pop(key) for key in own if key in named}
+        return self.decode_with(named), from_dict(GenerateConfig, {**own, **ours}, "generate")
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"

@@ -149,6 +149,8 @@ class Choice:
 def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
     """The most probable words for each blank, best first."""
     tokenizer, config, mask = translator.source, translator.config, translator.manifest.tokenizer.mask
+    if count < 1:
+        raise UsageError(f"n_best must be at least 1: got {count}; give a larger one")
     if not mask:
         raise ModelError("the model must have a token that stands for a blank: it has none")
     parts = text.split(mask)

@@ -277,7 +277,7 @@ def test_the_model_of_the_paper_differs_in_nothing_from_its_figure(serve: Serve)
 
 
 def test_weights_are_fetched_when_they_are_asked_for(serve: Serve) -> None:
-    look = Look(make_subject(d_ff=150), SENTENCE, DECODE)
+    look = Look(Session(make_subject(d_ff=150), SENTENCE, DECODE))
     run = look.session.original
     asked: list[str] = []
     page = serve(look)

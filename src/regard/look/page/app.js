@@ -7,6 +7,8 @@ export class App {
 	constructor(store, data) {
 		this.store = store;
 		this.data = data;
+		/** @type {Learning | null} the run of training behind the model, where it is known */
+		this.training = null;
 	}
 
 	get state() {

@@ -7,6 +7,9 @@ import { show } from "./numbers.js";
 import { trouble } from "./parts.js";
 import { describe } from "./structure.js";
 
+/** Whether a number is of a training step: a gradient, or a weight after the update. @param {string} name */
+const isOfStep = (name) => /^(grad|after):/.test(name);
+
 export class Explanation {
 	/** @param {App} app @param {HTMLElement} root */
 	constructor(app, root) {
@@ -30,7 +33,7 @@ export class Explanation {
 		}
 		let nodes;
 		try {
-			const found = await derive(this.app.doc, (name, row) => this.app.tensor(name, row), place);
+			const found = isOfStep(place.name) ? await this.app.data.chain(place, this.app.state.run) : await derive(this.app.doc, (name, row) => this.app.tensor(name, row), place);
 			nodes = [this.head(found), this.body(found)];
 		} catch (error) {
 			nodes = [this.bar(element("strong", {}, describe(this.app.doc, place))), trouble(error)];
@@ -127,7 +130,7 @@ export class Explanation {
 	/** A number, as a button where it can be taken apart in turn. @param {number} value @param {Place | undefined} place */
 	number(value, place) {
 		const attributes = marks(value, place);
-		if (!place || !canDerive(this.app.doc, place.name)) return element("span", attributes, show(value));
+		if (!place || !(isOfStep(place.name) ? place.name in this.app.doc.tensors : canDerive(this.app.doc, place.name))) return element("span", attributes, show(value));
 		return button(
 			{
 				...attributes,

@@ -35,6 +35,15 @@ const weightsPanel = {
 	draw: async (app) => (await import("./weights.js")).weightsView(app),
 };
 
+/** The training run behind the model, which a server alone has. @type {Panel} */
+const learningPanel = {
+	id: "learning",
+	title: "Training",
+	keys: ["head"],
+	fits: (app) => app.training !== null,
+	draw: async (app) => (await import("./learning.js")).learningView(app),
+};
+
 /** @type {Panel[]} */
 const PANELS = [
 	overviewPanel,
@@ -47,6 +56,7 @@ const PANELS = [
 	readingPanel,
 	outputPanel,
 	weightsPanel,
+	learningPanel,
 	whatIfPanel,
 	comparePanel,
 ];
@@ -284,6 +294,7 @@ async function start() {
 	listenToKeys(player);
 	listenToTheme(app);
 	await openAsk(app, part("ask"), part("engine"));
+	if (data.engineName === "python") await (await import("./learning.js")).openLearning(app, part("learning"));
 	drawHead(app);
 	drawTabs(app);
 	drawText();

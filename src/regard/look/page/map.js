@@ -2,7 +2,7 @@
 
 import { differences } from "./differences.js";
 import { button, caption, choice, div, drawing, element, marks, p, pressable, span } from "./dom.js";
-import { percent, textOf } from "./numbers.js";
+import { percent, show, textOf } from "./numbers.js";
 import { numLayers, parsePath, subLayers } from "./structure.js";
 import { total } from "./tensor.js";
 
@@ -245,8 +245,22 @@ function drawBox(app, box, prefix) {
 		},
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
 		...lines.map((line, i) => caption(i > 1 ? "axis" : "", box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
+		drawNorm(app, box),
 		box.differs && caption("unlike", box.x + (/^(enc|so)/.test(box.id) ? 57 : -57), box.y + box.height / 2 + 4, "≠"),
 	);
+}
+
+/** Of a training step: the norm of the gradient at a box. @param {App} app @param {Box} box */
+function drawNorm(app, box) {
+	const norms = app.doc.training?.norms;
+	if (!norms || box.isAbsent) return null;
+	const [stack = "", kind = "", inner = ""] = box.id.split(".");
+	const layer = stack === "encoder" || stack === "decoder" ? `${stack}.layers.${app.layerOf(stack)}` : "";
+	const last = kind === "norm" ? (app.config.norm_placement === "pre" ? "residual" : "norm") : kind === "before" ? "norm" : "output";
+	const name = layer ? (kind === "final" ? `${stack}.final_norm` : `${layer}.${inner || kind}.${last}`) : box.id === "linear" ? "logits" : box.id;
+	const norm = norms[name];
+	if (norm === undefined) return null;
+	return caption("gradient", box.x + BOX_WIDTH / 2 - 3, box.y + 9, show(norm, 4), "end", { ...marks(norm, { name, index: [] }), "data-role": "gradient-norm" });
 }
 
 /** The grey frames with N× and a button for each layer. @param {App} app @param {string} prefix */

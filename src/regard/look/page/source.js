@@ -121,6 +121,23 @@ export class DataSource {
 		return document;
 	}
 
+	/** The run of training behind the model, or null. @returns {Promise<Learning | null>} */
+	async training() {
+		return fetchJson("api/training");
+	}
+
+	/** The text of a run at a step of its training; with a reference, a training step. @param {number} run @param {number | null} step null: the finished model @param {string} [reference] @returns {Promise<Doc>} */
+	async learning(run, step, reference) {
+		const document = await fetchJson("api/training", asJson({ run, step, reference }));
+		this.documents.set(document.run, document);
+		return document;
+	}
+
+	/** The arithmetic of a gradient or an updated weight. @param {Place} place @param {number} run @returns {Promise<Derivation>} */
+	async chain({ name, index }, run) {
+		return fetchJson(`api/chain/${name}?run=${run}&index=${index}`);
+	}
+
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
 		const answer = await fetchJson("api/whatif", asJson({ run, edits }));

@@ -91,7 +91,7 @@ interface Doc {
 	version: number;
 	run: number;
 	title: string;
-	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null };
+	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null; /** of its training, where it is a snapshot */ step?: number | null };
 	/** how the output was searched; null for a model that does not write */
 	search?: { method: string; beam: number; temperature: number; top_k: number; top_p: number; seed: number | null } | null;
 	/** of the sentence in view; null for a model that does not translate */
@@ -114,8 +114,35 @@ interface Doc {
 	/** four criteria for positions, and how three schemes meet them */
 	criteria?: { schemes: string[]; rows: { criterion: string; answers: { holds: boolean; text: string }[] }[] };
 	code: Record<string, { file: string; line: number }>;
+	/** the training step that the run is of */
+	training?: Taken | null;
 	changes: { edits: Edit[]; original: number; text: string } | null;
 	compare?: Doc | null;
+}
+
+/** A training step on one pair. */
+interface Taken {
+	step: number;
+	rate: number;
+	smoothing: number;
+	vocabulary: number;
+	positions: { read: string; correct: string; token: number; log: number; mean: number; loss: number; probability: number; after: number }[];
+	loss: number;
+	norms: Record<string, number>;
+	norm: number;
+	clip: number;
+	clipping: number;
+	has_moments: boolean;
+}
+
+/** A run of training: the steps of its snapshots, its measurements, what it wrote, and what may be wrong with it. */
+interface Learning {
+	steps: number[];
+	finished: boolean;
+	train: { step: number; loss: number | null; rate: number | null; gradient: number | null }[];
+	valid: { step: number; loss: number | null; bleu: number | null }[];
+	probes: Record<string, { source: string; reference: string; written: string }[]>;
+	warning: string | null;
 }
 
 interface Plane {

@@ -1,0 +1,240 @@
+/** How a model came to be: a slider over the snapshots of its training, the run's curves, and one training step taken apart. */
+
+import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
+import { matrix } from "./matrix.js";
+import { count, percent, readable, show, tokenLabels } from "./numbers.js";
+import { barCells, card, lead, trouble } from "./parts.js";
+import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
+import { range, total } from "./tensor.js";
+
+const POLL_MILLISECONDS = 2000;
+const [WIDTH, HEIGHT] = [300, 90];
+
+/** The slider, over all views; while the run goes on it follows. @param {App} app @param {HTMLElement} root */
+export async function openLearning(app, root) {
+	app.training = await app.data.training();
+	if (!app.training) return;
+	root.hidden = false;
+	const slider = element("input", { type: "range", id: "snapshot", min: 0, "aria-label": "training step", list: "snapshots" });
+	const told = element("output", { id: "snapshot-told", for: "snapshot" });
+	let asked = 0;
+	const draw = () => {
+		const stops = stopsOf(app);
+		const here = place(app);
+		slider.max = String(stops.length - 1);
+		slider.value = String(here);
+		slider.setAttribute("aria-valuetext", nameOf(stops[here] ?? null));
+		const line = near(app, stops[here] ?? null);
+		told.replaceChildren(`${nameOf(stops[here] ?? null)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", app.training?.warning ?? ""));
+	};
+	slider.addEventListener("input", async () => {
+		const mine = ++asked;
+		try {
+			const run = await at(app, stopsOf(app)[Number(slider.value)] ?? null);
+			if (mine === asked) app.go({ run });
+		} catch (error) {
+			told.replaceChildren(trouble(error));
+		}
+	});
+	root.replaceChildren(span("note", "trained for"), slider, told);
+	app.store.listen(["run"], draw);
+	draw();
+	const poll = async () => {
+		const wasLast = place(app) === stopsOf(app).length - 1;
+		const before = app.training?.steps.at(-1);
+		app.training = await app.data.training();
+		const newest = app.training?.steps.at(-1) ?? null;
+		if (wasLast && newest !== before && !app.training?.finished) app.go({ run: await at(app, newest) });
+		draw();
+		if (app.state.view === "learning") app.store.tell(["figure"]);
+		if (!app.training?.finished) setTimeout(() => poll().catch(() => {}), POLL_MILLISECONDS);
+	};
+	if (!app.training.finished) setTimeout(() => poll().catch(() => {}), POLL_MILLISECONDS);
+}
+
+/** The steps of the slider; null is the finished model. @param {App} app @returns {(number | null)[]} */
+const stopsOf = (app) => [...(app.training?.steps ?? []), ...(app.training?.finished ? [null] : [])];
+
+/** Where the run in view stands on the slider. @param {App} app */
+const place = (app) => Math.max(0, stopsOf(app).indexOf(app.doc.model.step ?? null));
+
+/** @param {number | null} step */
+const nameOf = (step) => (step === null ? "the finished model" : step === 0 ? "step 0, random weights" : `step ${count(step)}`);
+
+/** The run in view, at a step: its text, or its training step. @param {App} app @param {number | null} step */
+async function at(app, step) {
+	const reference = app.doc.training && step !== null ? app.doc.target?.text : undefined;
+	return (await app.data.learning(app.state.run, step, reference)).run;
+}
+
+/** The measurement next to a step. @param {App} app @param {number | null} step */
+function near(app, step) {
+	const lines = app.training?.train ?? [];
+	return step === null ? lines.at(-1) : lines.find((line) => line.step >= Math.max(1, step));
+}
+
+/** @param {App} app */
+export async function learningView(app) {
+	const { training } = app;
+	if (!training) return [];
+	const { step } = app.doc.model;
+	const probes = training.probes[String(step ?? training.steps.at(-1))] ?? [];
+	return [
+		lead("The slider under the two sentences goes back in the model's training. All views follow: output, attention, heads, and the number that is open."),
+		training.warning ? element("p", { class: "trouble" }, training.warning) : "",
+		card(
+			"The run",
+			element("div", { class: "columns" }, ...[curve(app, "loss", "loss"), curve(app, "rate", "learning rate"), curve(app, "gradient", "norm of the gradient")]),
+		),
+		card(
+			`What it wrote at ${nameOf(step ?? null)}`,
+			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written))),
+		),
+		await diagonals(app),
+		await stepCard(app),
+		...(app.doc.training ? await taken(app, app.doc.training) : []),
+	];
+}
+
+/** A curve over the steps, which lie on a logarithmic scale. @param {App} app @param {"loss" | "rate" | "gradient"} key @param {string} title */
+function curve(app, key, title) {
+	const { train = [], valid = [] } = app.training ?? {};
+	const last = Math.max(1, ...train.map((line) => line.step));
+	const known = train.filter((line) => line[key] !== null);
+	const top = Math.max(1e-12, ...known.map((line) => line[key] ?? 0));
+	/** @param {number} step */
+	const x = (step) => 6 + ((WIDTH - 12) * Math.log(1 + step)) / Math.log(1 + last);
+	/** @param {number} value */
+	const y = (value) => HEIGHT - 4 - (HEIGHT - 12) * Math.min(1, value / top);
+	const here = x(Math.min(last, app.doc.model.step ?? last));
+	const at = near(app, app.doc.model.step ?? null);
+	const picture = drawing(
+		"svg",
+		{ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve", role: "img", "aria-label": `${title} over the steps` },
+		drawing("path", { class: "wire", d: `M${here} 0V${HEIGHT}` }),
+		drawing("polyline", { class: "line", points: known.map((line) => `${x(line.step)},${y(line[key] ?? 0)}`).join(" ") }),
+		...(key === "loss" ? valid.map((line) => drawing("circle", { cx: x(line.step), cy: y(line.loss ?? top), r: 2.5 })) : []),
+		caption("axis", WIDTH - 4, 10, show(top, 4), "end"),
+	);
+	const value = at?.[key] ?? NaN;
+	return element(
+		"figure",
+		{ "data-title": title },
+		element("figcaption", {}, `${title}: `, element("b", { "data-value": value }, show(value)), key === "loss" ? span("note", " dots: validation") : ""),
+		picture,
+		twin("numbers", ["step", title], () => known.map((line) => tableRow({}, line.step, show(line[key] ?? NaN, 5)))),
+	);
+}
+
+/** How much of each head's attention lies on the two diagonals. @param {App} app */
+async function diagonals(app) {
+	const part = attentions(app.doc).filter((each) => each.kind === "cross_attention").at(-1);
+	if (!part || !app.doc.source) return "";
+	const weights = await app.tensor(`${part.path}.weights`);
+	const [heads = 0, queries = 0, keys = 0] = weights.shape;
+	// The ends of both sentences are no words.
+	const most = Math.min(queries, keys) - 1;
+	/** @param {number} head @param {(i: number) => number} key */
+	const mean = (head, key) => total(range(most).map((i) => weights.at([head, i, key(i)]))) / Math.max(1, most);
+	/** @param {number} head @param {string} name @param {number} value */
+	const share = (head, name, value) => element("td", { "data-role": name, "data-index": head, "data-value": value }, percent(value));
+	return card(
+		"Mean cross-attention on the diagonals",
+		p("note", `${part.path}: the word in the same place of the source, and the one in the mirrored place`),
+		table(["head", "diagonal", "anti-diagonal"], range(heads).map((head) => tableRow({}, head + 1, share(head, "diagonal", mean(head, (i) => i)), share(head, "anti-diagonal", mean(head, (i) => keys - 2 - i))))),
+	);
+}
+
+/** @param {App} app */
+async function stepCard(app) {
+	if (app.doc.model.step === undefined || app.doc.model.step === null) return card("One training step", p("", "Move the slider to a snapshot to take its next step apart."));
+	const input = field("reference", "the right answer");
+	input.value = app.doc.target?.text ?? "";
+	const probe = Object.values(app.training?.probes ?? {})[0]?.find((each) => each.source === app.doc.title);
+	if (probe && !app.doc.training) input.value = probe.reference;
+	const answer = element("span", { class: "note", role: "status" });
+	const submit = async () => {
+		try {
+			const { run } = await app.data.learning(app.state.run, app.doc.model.step ?? null, input.value);
+			app.go({ run, place: null });
+		} catch (error) {
+			answer.textContent = error instanceof Error ? error.message : String(error);
+		}
+	};
+	return card(
+		"One training step",
+		p("", "The decoder reads the right answer, one place late, and is asked for the next token at each position."),
+		form("inline-form", submit, element("label", { for: "reference" }, "The right answer "), input, element("button", { type: "submit", id: "take-step" }, "take the step apart"), answer),
+	);
+}
+
+/** @param {App} app @param {Taken} step */
+async function taken(app, step) {
+	const eps = step.smoothing;
+	const rows = step.positions.map((each, i) =>
+		tableRow(
+			{},
+			`${readable(each.read)} → ${readable(each.correct)}`,
+			element("td", marks(each.probability, { name: "probabilities", index: [i, each.token] }), percent(each.probability)),
+			element("td", { "data-role": "after", "data-value": each.after }, percent(each.after)),
+			element("td", { "data-role": "loss", "data-value": each.loss }, `${show(1 - eps, 2)} × ${show(-each.log, 3)} + ${show(eps, 2)} × ${show(-each.mean, 3)} = ${show(each.loss, 3)}`),
+		),
+	);
+	const losses = table(["read → right", "its probability", "after the step", `loss = (1 − ε) × −log p + ε × mean of −log p of all ${count(step.vocabulary)}`], rows);
+	const about = `Loss of the step: the mean, ${show(step.loss, 4)}. Norm of all gradients: ${show(step.norm, 4)}${step.clipping < 1 ? `, clipped to ${show(step.clip, 2)}` : ""}. Rate ${show(step.rate, 6)}.`;
+	const moments = step.has_moments ? "" : " The snapshot has no moments of Adam: they begin at 0.";
+	return [card("Loss", losses, p("", about + moments + " Dropout is off.")), await gradients(app, step)];
+}
+
+let chosen = "";
+
+/** @param {App} app @param {Taken} step */
+async function gradients(app, step) {
+	const values = Object.keys(step.norms).filter((name) => !name.startsWith("param:") && (app.doc.tensors[name]?.shape.length ?? 0) > 1);
+	const weights = Object.keys(step.norms).filter((name) => name.startsWith("param:"));
+	const names = [...values, ...weights].map((name) => `grad:${name}`).concat(weights.map((name) => `after:${name.slice(6)}`));
+	if (!names.includes(chosen)) chosen = names.find((name) => name.endsWith("cross_attention.weights")) ?? names[0] ?? "";
+	const select = element(
+		"select",
+		{ id: "gradient", "aria-label": "gradient" },
+		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after Adam: "))),
+	);
+	const shown = element("div");
+	const draw = async () => shown.replaceChildren(await heat(app, chosen));
+	select.addEventListener("change", () => {
+		chosen = select.value;
+		draw();
+	});
+	await draw();
+	const largest = Math.max(...values.map((name) => step.norms[name] ?? 0), 1e-30);
+	const norms = table(
+		["value", "", "norm of its gradient"],
+		values.map((name) => tableRow({}, button({ class: "small", onclick: () => ((select.value = chosen = `grad:${name}`), draw()) }, name), ...barCells((step.norms[name] ?? 0) / largest, step.norms[name] ?? 0, show(step.norms[name] ?? 0, 5)))),
+	);
+	return card("Backwards: the gradient of every value", p("note", "The figure shows the norm at each box. A click on a cell shows the chain rule with its operands; “after Adam” shows the update of each weight."), select, shown, element("details", {}, element("summary", {}, "all norms"), norms));
+}
+
+/** @param {App} app @param {string} name */
+async function heat(app, name) {
+	const values = await app.tensor(name);
+	const head = Math.min(app.state.head, (values.shape[0] ?? 1) - 1);
+	const size = values.shape.length;
+	/** @param {number} row @param {number} column */
+	const index = (row, column) => (size === 3 ? [head, row, column] : size === 2 ? [row, column] : [column]);
+	const [rows = 1, columns = 1] = size === 1 ? [1, values.shape[0]] : values.shape.slice(-2);
+	const inner = name.replace(/^grad:/, "");
+	const part = parsePath(inner);
+	const isSquare = part && /(scores|scaled|masked|weights)$/.test(inner) && size === 3;
+	const labels = /:/.test(inner) ? range(rows).map(String) : tokenLabels(sideOf(app.doc, inner));
+	return matrix({
+		title: name,
+		note: size === 3 ? `head ${head + 1}` : `${rows} × ${columns}`,
+		rows: labels,
+		columns: isSquare ? tokenLabels(sidesOf(app.doc, part).columns) : columns,
+		value: (row, column) => values.at(index(row, column)),
+		place: (row, column) => ({ name, index: index(row, column) }),
+		scale: "signed",
+		rowHeight: rows > 32 ? 11 : 16,
+		open: app.open,
+	});
+}

@@ -116,7 +116,8 @@ def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: 
     dock = page.locator("#explanation")
     expect(dock.locator("[data-role=traced]")).to_be_visible()
     traced, computed = (
-        float(dock.locator(f"[data-role={role}]").get_attribute("data-value") or "nan") for role in ("traced", "computed")
+        float(dock.locator(f"[data-role={role}]").get_attribute("data-value") or "nan")
+        for role in ("traced", "computed")
     )
     assert computed == pytest.approx(traced, rel=1e-3, abs=1e-8)
     dock.locator("button.operand").first.click()

@@ -28,7 +28,7 @@ _TOP_LEVEL = re.compile(
 _DOCUMENTED = re.compile(
     r"^[ \t]*/\*\*.*?\*/[ \t]*\n|^[ \t]*//[^\n]*\n|/\*\* @\w+ [^*]*\*/ |^\t+|^\n", re.MULTILINE | re.DOTALL
 )
-"""what a browser has no use for: comments, types, indentation; and spaces around signs"""
+"""what a browser has no use for: comments, types, indentation; and spaces and line ends around signs"""
 
 
 def _template(inside: str) -> str:
@@ -40,7 +40,7 @@ _QUOTED = r"'(?:[^'\\\n]|\\.)*'|" + r'"(?:[^"\\\n]|\\.)*"|' + _template(_templat
 _PATTERN = (
     r"(?:(?<=[(,=:[!&|?{};>])|(?<=[(,=:[!&|?{};>] )|(?<=return ))/(?![*/])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
 )
-_SPACED = re.compile(rf"({_QUOTED}|{_PATTERN})| ?([=(){{}}[\],;:?<>&|!*%]) ?| ([-+/]) (?![-+/*])")
+_SPACED = re.compile(rf"({_QUOTED}|{_PATTERN})| ?([=({{[,;:?<>&|!*%])\s?|\s?([)}}\]]) ?| ([-+/]) (?![-+/*])")
 """what stays as it is, or a sign"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
@@ -132,8 +132,8 @@ def link(entry: str, read: Callable[[str], str]) -> str:
 
 
 def tight(script: str) -> str:
-    """A script without the spaces around its signs."""
-    return _SPACED.sub(lambda found: found[1] or found[2] or found[3], script)
+    """A script without the spaces and line ends around its signs, where they mean nothing."""
+    return _SPACED.sub(lambda found: found[1] or found[2] or found[3] or found[4], script)
 
 
 def _linked(name: str, text: str, is_function: bool) -> str:

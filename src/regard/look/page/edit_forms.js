@@ -41,8 +41,8 @@ export function editForms(app, add) {
 			attention: offPath.value,
 			head: Number(offHead.value),
 		})),
-		item("Take positions away", "the model loses the order of the words", "do-no-positions", "remove", [], () => ({ kind: "no-positions" })),
-		doc.target && item("Take the mask away", "the decoder sees later tokens too", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
+		app.config.position !== "none" && item("Take positions away", "the model loses the order of the words", "do-no-positions", "remove", [], () => ({ kind: "no-positions" })),
+		doc.hidden["decoder.self"] && app.has("decoder.layers.0.self_attention.masked") && item("Take the mask away", "the decoder sees later tokens too", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
 		item("Change a word", doc.source ? "in the source" : "in the given text", "do-replace-word", "change", [word, replacement], () => ({
 			kind: "replace-word",
 			index: Number(word.value),

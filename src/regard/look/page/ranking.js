@@ -39,7 +39,7 @@ export function ranking(app, add) {
 			});
 			draw();
 		}
-		state.textContent = `All ${found.length} heads, each switched off alone; the text stays what it is.`;
+		state.textContent = `${found.length > 1 ? `All ${found.length} heads, each` : "Its one head,"} switched off alone; the text stays what it is.`;
 		if (found[0] && !chosen().length) found[0].box.checked = true;
 		tell();
 	};

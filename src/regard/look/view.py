@@ -120,7 +120,9 @@ class Look:
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session: with its models, where the page can run them, or else with all it can ask about its runs."""
     subjects = [run.subject for run in session.unchanged]
-    hindrance = next(filter(None, map(page_engine.hindrance, subjects)), "")
+    hindrance = next(
+        filter(None, map(page_engine.hindrance, subjects)), "" if weights else "Its weights were left out."
+    )
     contents = page_engine.contents(session) if weights and not hindrance else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
     data["hindrance"] = hindrance

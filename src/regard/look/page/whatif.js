@@ -59,10 +59,14 @@ export async function apply(app, edits, status) {
 	}
 }
 
-/** A sentence, the words marked that another does not have. @param {string} text @param {string} other */
+/** A sentence, the words marked that another does not have, or has less often. @param {string} text @param {string} other */
 function marked(text, other) {
-	const known = new Set(other.split(" "));
-	return text.split(" ").flatMap((word, i) => [i > 0 && " ", known.has(word) ? word : element("mark", {}, word)]);
+	const left = other.split(" ");
+	return text.split(" ").flatMap((word, i) => {
+		const found = left.indexOf(word);
+		if (found >= 0) left.splice(found, 1);
+		return [i > 0 && " ", found >= 0 ? word : element("mark", {}, word)];
+	});
 }
 
 /** The logarithm of the probability of what a run wrote. @param {Doc} doc */

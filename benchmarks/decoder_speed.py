@@ -1,7 +1,6 @@
 """How fast regard writes with today's decoders, beside llama.cpp on a CPU and transformers on a GPU.
 
     python benchmarks/decoder_speed.py MODEL.gguf [--threads N] [--save]         # int8 beside llama.cpp's Q8_0
-    python benchmarks/decoder_speed.py MODEL.gguf --lengths [--save]    # time and memory over the length of the text
     python benchmarks/decoder_speed.py --batch 64 [--save]       # on a GPU, bf16, beside `generate` of transformers
 
 One process, the same weights (those of the file, dequantized, and again in eight bits for each; on a GPU random ones in
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -38,7 +36,6 @@ from regard.exchange.huggingface import ImportOptions
 from regard.model.transformer import build
 
 PROMPT, WRITTEN, ROUNDS = 64, 128, 3
-LENGTHS = (256, 1024, 2048, 4096, 8192)
 SMOL = dict(vocab_size=49152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30)
 HEADS = dict(num_attention_heads=9, num_key_value_heads=3, max_position_embeddings=8192)
 TINY = dict(vocab_size=512, hidden_size=144, intermediate_size=128, num_hidden_layers=2)
@@ -183,35 +180,11 @@ def ratios_of(rows: list[Row]) -> dict[str, float]:
     return {key: round(first[key] / second[key], 2) for key in ("prompt tokens/s", "tokens/s")}
 
 
-def over_lengths(folder: Path, threads: int) -> list[Row]:
-    """One pass over a prompt of each length, then 16 tokens more."""
-    engine: Any = open_engine(folder, threads=threads)
-    config, rows, draw = engine.config, [], np.random.default_rng(1)
-    for length in LENGTHS:
-        tokens = draw.integers(1000, config.target_vocab_size - 1000, (1, length))
-        begin = time.perf_counter()
-        _, state = engine.read(tokens, np.roll(tokens, -1), engine.start([[]]))
-        read = time.perf_counter() - begin
-        begin = time.perf_counter()
-        for _ in range(16):
-            _, state = engine.step(tokens[:, 0], state)
-        step = (time.perf_counter() - begin) / 16
-        cache = 2 * config.num_decoder_layers * config.num_key_heads * config.head_dim * length * 4 / 2**20
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-        rows.append(
-            {"length": length, "prompt s": round(read, 2), "ms a token": round(step * 1e3, 1)}
-            | {"cache MiB": round(cache, 1), "process MiB": round(peak)}
-        )
-        print(rows[-1], flush=True)
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path, nargs="?")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--batch", type=int, default=64, help="texts at a time, on a GPU")
-    parser.add_argument("--lengths", action="store_true")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     if asked.model is None:
@@ -222,16 +195,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "ours"
             formats.read(asked.model, folder, ImportOptions("int8"))
-            if asked.lengths:
-                rows, ratios, peers = over_lengths(folder, asked.threads), {}, []
-            else:
-                prompt = np.random.default_rng(1).integers(1000, 20000, PROMPT).tolist()
-                path = eight_bits(asked.model, Path(scratch) / "q8.gguf")
-                ours = regard_writes(open_engine(folder, threads=asked.threads), [prompt])
-                systems = {"regard int8": ours, "llama.cpp Q8_0": llama_cpp_writes(path, prompt, asked.threads)}
-                rows, peers = compared(systems, 1), ["xllamacpp"]
-                ratios = ratios_of(rows)
-        name = f"decoder_{'lengths' if asked.lengths else 'speed_cpu'}_{asked.model.stem}_{platform.machine()}"
+            prompt = np.random.default_rng(1).integers(1000, 20000, PROMPT).tolist()
+            path = eight_bits(asked.model, Path(scratch) / "q8.gguf")
+            ours = regard_writes(open_engine(folder, threads=asked.threads), [prompt])
+            systems = {"regard int8": ours, "llama.cpp Q8_0": llama_cpp_writes(path, prompt, asked.threads)}
+            rows, peers = compared(systems, 1), ["xllamacpp"]
+            ratios = ratios_of(rows)
+        name = f"decoder_speed_cpu_{asked.model.stem}_{platform.machine()}"
         rows = [{"model": asked.model.name, "threads": asked.threads, **row} for row in rows]
     print(ratios)
     if asked.save:

@@ -15,11 +15,11 @@ TIMEOUT = datetime.timedelta(seconds=40)
 
 ALONE = """
 import ctypes, datetime, sys, time
-from regard.train.rendezvous import ended_after
+from regard.train.rendezvous import time_limit
 
-with ended_after(datetime.timedelta(seconds=600)):
+with time_limit(datetime.timedelta(seconds=600)):
     time.sleep(0.1)
-with ended_after(datetime.timedelta(seconds=1)):
+with time_limit(datetime.timedelta(seconds=1)):
     (ctypes.PyDLL(None).usleep if sys.argv[1] == "held" else lambda long: time.sleep(long / 1e6))(10**9)
 """
 

@@ -124,7 +124,7 @@ class Bars:
             typer.echo(text, err=True)
 
     def start(self, name: str) -> Callable[[int, int | None], None]:
-        """What is told how much is done, and of how much."""
+        """A function to call with the number done and the total."""
         if self._progress is None:
             return lambda done, total: None
         task = self._progress.add_task(name, total=None)

@@ -88,7 +88,7 @@ class Measurement(tuple[float, ...]):
 
 
 Curves = dict[str, Mapping[Any, Measurement]]
-"""by model, and by what stands on the horizontal axis"""
+"""measurements by model, then by the value on the horizontal axis"""
 
 
 def measurement(values: Iterable[float | None]) -> Measurement:
@@ -142,7 +142,7 @@ class CorpusResults:
         self.facts.setdefault("vocabulary", self.facts.get("pieces"))
         files = {each: results.of_seeds("model", each, name) for each in study.contenders}
         self.files = {each: of_seeds for each, of_seeds in files.items() if of_seeds}
-        """by model: the result of each seed"""
+        """results of each seed, by model"""
         lengths = [len(source.split()) for source in text["sources"]]
         longest = self.facts["longest_train"]
         self.groups = group_by_length(lengths, study.corpora[name][0].lengths)  # test sentences by length
@@ -156,7 +156,7 @@ class CorpusResults:
         self.bleu = {
             model: {part: self._bleu(model, rows, text) for part, rows in self.parts.items()} for model in self.files
         }
-        """by model and part"""
+        """BLEU by model and part"""
         self.models = [each for each in self.files if not study.contenders[each].varies]
         varied = [each for each in self.files if each not in self.models or each == study.varied]
         self.variations = varied if len(varied) > 1 else []  # the varied model and its variations
@@ -165,7 +165,7 @@ class CorpusResults:
             for each in (study.alignment.models if study.alignment else ())
         }
         self.alignments = {each: of_seeds for each, of_seeds in found.items() if of_seeds}
-        """by model: the alignments of each seed"""
+        """alignments of each seed, by model"""
         drawn = (f["sentences"] for of_seeds in self.alignments.values() for f in of_seeds)
         self.num_drawn = sum("weights" in each for each in next(drawn, ()))
 

@@ -1,4 +1,4 @@
-"""An endless stream of batches, the same from the same seed, and exact to resume.
+"""A stream of batches without end, the same from the same seed, and exact to resume.
 
 An epoch is one shuffle of the text, cut into windows. The batches of a window depend only on its text and on
 (seed, epoch, window), so any process can build any window in any order.

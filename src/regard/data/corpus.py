@@ -39,7 +39,7 @@ class ReadingReport:
     """How many lines were read, which could not be used, and what looks wrong."""
 
     strict_advice: str = ""
-    """what the error about the first unusable line says to do; empty: such lines are left out"""
+    """advice of the error about the first unusable line; if empty, such lines are left out"""
     num_lines: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)

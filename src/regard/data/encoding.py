@@ -144,7 +144,7 @@ class EncodedPairs:
             ids = Column(folder / f"{side}.pieces", np.int32, new=is_new)
             self._columns.append((ids, Column(folder / f"{side}.offsets", np.int64, new=is_new)))
         if is_new:
-            self._make(builder, num_processes)
+            self._encode_all(builder, num_processes)
             write_file(index, json.dumps(vars(self.facts)).encode())
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class EncodedPairs:
         """Both sides of some pairs as the sequences that a model sees."""
         return [Ragged(ids.map(), offsets.map()).take(places) for ids, offsets in self._columns]
 
-    def _make(self, builder: Builder, num_processes: int) -> None:
+    def _encode_all(self, builder: Builder, num_processes: int) -> None:
         of_texts, of_lengths = [0, 0], [0, 0]
 
         def chunks() -> Iterator[Sequence[Sequence[str]]]:

@@ -99,7 +99,7 @@ def read_lines(path: str | Path) -> list[str]:
 class Line:
     text: str
     end: str
-    """how the line ended, so that the answer to it can end likewise"""
+    """line end, which the answer gets too"""
 
 
 class _Recoded:

@@ -35,7 +35,7 @@ DATA = "data"
 """the folder in the file names of recipes, and where `regard data get` puts files unless told otherwise"""
 CHECKSUMS = "checksums.json"
 MAX_ARCHIVED_LINE = 1 << 24
-"""maximum bytes of a line; a small archive can hold an endless one"""
+"""maximum bytes of a line; a small archive can hold one that never ends"""
 _FETCHED = ".fetched"
 _PACKED = ("", ".gz", ".xz")
 _SEGMENT = re.compile(rb"<seg[^<>]*>((?:[^<]|<(?!/?seg))*+)</seg>")
@@ -49,7 +49,7 @@ class Source:
     member: str = ""
     column: int | None = None
     checksum: str = ""
-    """of the file as it comes, such as md5:0a1b…"""
+    """checksum of the file as published, such as md5:0a1b…"""
 
     def path(self, folder: Path) -> Path:
         """Where the download lies."""
@@ -64,7 +64,7 @@ class DataFile:
     path: str
     sources: tuple[Source, ...]
     text_sha256: str = ""
-    """of the text inside, however it is packed"""
+    """checksum of the unpacked text"""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def obtain(
                 check(source.url, digest(fetched), otherwise="its publisher has changed it")
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = temporary_path(path)
-        _make(file, folder, fresh, accept)
+        _write_file(file, folder, fresh, accept)
         check(file.path, digest(fresh), otherwise=f"{path}: its publisher has changed it")
         os.replace(fresh, path)
         sync(path.parent)
@@ -183,7 +183,7 @@ def _check(name: str, found: str, path: Path, accept: bool, otherwise: str) -> N
         write_file(path, json.dumps({**known, name: found}, indent=1, sort_keys=True).encode())
 
 
-def _make(file: DataFile, folder: Path, fresh: Path, accept: bool) -> None:
+def _write_file(file: DataFile, folder: Path, fresh: Path, accept: bool) -> None:
     """Write the file under the name `fresh`, safely on the disk."""
     first = file.sources[0]
     is_packed = file.path.endswith(".gz")

@@ -23,7 +23,7 @@ Tokens = Sequence[int]
 Extension = tuple[float, int, int, float]
 """a candidate of a beam: (total, row, token, log-probability of the token)"""
 ConstraintProgress = tuple[int, ...]
-"""for each required word how many of its tokens the output ends with; all of them once it has appeared"""
+"""number of tokens of each required word that the output ends with; all of them once it has appeared"""
 
 
 @dataclass(frozen=True, slots=True)

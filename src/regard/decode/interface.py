@@ -71,13 +71,13 @@ class StepRecord:
     """What a search saw at one step: a row for each hypothesis that was alive before it."""
 
     sources: list[int]
-    """which source each row belongs to"""
+    """index of the source of each row"""
     beams: list[list[int]]
     """the tokens so far"""
     scores: list[float]
     """the sum of their log-probabilities"""
     top_tokens: list[list[int]]
-    """what the model found most probable next, best first"""
+    """most probable next tokens, best first"""
     top_probabilities: list[list[float]]
 
 
@@ -87,7 +87,7 @@ class Emission:
 
     token: int | None
     log_probability: float
-    """of the token, of the end, or 0 where the output was cut"""
+    """log-probability of the token or of the end; 0 where the output was cut"""
     stop: Stop | None = None
 
 
@@ -105,7 +105,7 @@ class Hypothesis:
     """the model's own, before any filter or ban; the last one is the end's when the model ended"""
     stop: Stop
     attention: list[list[float]] | None = None
-    """for each token its weights over the source"""
+    """attention weights over the source, for each token"""
 
 
 def hypothesis(

@@ -52,9 +52,9 @@ _IN_PARTS = "had to be translated in parts, to keep their tags and placeholders"
 @dataclass(frozen=True, slots=True)
 class TranslatedSegment:
     source: str
-    """as the model saw it"""
+    """text that the model read"""
     written: str
-    """as the file has it"""
+    """text in the file"""
     doubt: str = ""
     """why a person should look at it; empty where nothing is wrong"""
 
@@ -96,7 +96,7 @@ class _Member:
 
 
 def _read(data: bytes, suffix: str, languages: Languages, encoding: str | None) -> tuple[dict[str, _Member], list[str]]:
-    """The texts of a file by their names in the archive; a file that is none has no name. And warnings."""
+    """The texts of an archive by the names of its members, or the text of a file under an empty name; and warnings."""
     if suffix not in ARCHIVES:
         text = decode(data, suffix, encoding)
         slots, warnings = reader_of(suffix)(text.content, languages)

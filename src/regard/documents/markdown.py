@@ -40,7 +40,7 @@ _NOTE = re.compile(r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?
 _AS_ITEM = r"\1-   "
 """a footnote as a list item: its further lines are indented by four as well"""
 _ENDS_OF_NAMES = ("]", "][]")
-"""of a link or an image whose text is its name in the file"""
+"""ends of a link or an image whose text is also the name of its target"""
 _BEFORE_CONTENT = re.compile(r"(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*")
 """marks of lists and quotations"""
 _TASK = re.compile(r"\[[ xX]\][ \t]+")

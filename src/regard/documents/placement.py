@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
 _MIN_WEIGHT = 0.25
-"""of the strongest link of a tag's words: weaker ones lead to any word when the model has left these out"""
+"""minimum weight of the strongest link of a tag's words; a weaker one means that the model has left these words out"""
 _STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
 """letters and signs without a space, such as an address"""
 
@@ -85,7 +85,7 @@ class _Planner:
         found: dict[_Element, Span] = {}
         pairs = [each for each in elements if _WORD.search(self.source, *each.source)]
         for each in pairs:
-            span = self._alike(each.source, room)
+            span = self._span_of_same_text(each.source, room)
             if span is not None and not overlaps_any(span, list(found.values())):
                 found[each] = span
         open_pairs = [each for each in pairs if each not in found]
@@ -94,7 +94,7 @@ class _Planner:
             best = max(open_pairs, key=lambda each: runs[each][0])
             score, span = runs[best]
             open_pairs.remove(best)
-            span = span or self._of_neighbour(best.source, room, list(found.values()))
+            span = span or self._span_of_neighbour_word(best.source, room, list(found.values()))
             if span is not None:
                 found[best] = span
             elif any(map(str.isalnum, self.source[slice(*best.source)])):
@@ -103,7 +103,7 @@ class _Planner:
         reached = room[0]
         for each in elements:
             if each not in found:
-                found[each] = self._beside(each, elements, found, marks, room)
+                found[each] = self._place_of_single_tag(each, elements, found, marks, room)
                 if self.marks[each.first].code.kind in ("open", "close"):
                     # Tags without an end, or without a beginning, stay in their order.
                     reached = max(reached, found[each][0])
@@ -125,7 +125,7 @@ class _Planner:
             found.append(_Element(first, last, (self.marks[first].position, self.marks[last].position)))
         return found
 
-    def _alike(self, source: Span, room: Span) -> Span | None:
+    def _span_of_same_text(self, source: Span, room: Span) -> Span | None:
         """The same letters in the target: inside a string that both texts write alike, or such a string itself."""
         for ours, theirs in self.same:
             shift = theirs[0] - ours[0]
@@ -140,7 +140,7 @@ class _Planner:
             if _is_in(word, room):
                 scores[word] = 0.0
         if not self.is_aligned:
-            return 0.0, self._as_far_along(source, [word for word in scores if not overlaps_any(word, taken)])
+            return 0.0, self._proportional_span(source, [word for word in scores if not overlaps_any(word, taken)])
         if max((weight for ours, _, weight in self.links if overlap(ours, source)), default=0.0) < _MIN_WEIGHT:
             return 0.0, None
         owned: set[Span] = set()
@@ -166,7 +166,7 @@ class _Planner:
             best = 0.0, max(free, key=scores.__getitem__)
         return best
 
-    def _of_neighbour(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
+    def _span_of_neighbour_word(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
         """For a short word without a link: languages often say it with the next word, or with the one before."""
         start, end = source
         letters = self.source[start:end].strip()
@@ -181,14 +181,14 @@ class _Planner:
                     return word
         return None
 
-    def _as_far_along(self, source: Span, words: Sequence[Span]) -> Span | None:
+    def _proportional_span(self, source: Span, words: Sequence[Span]) -> Span | None:
         scale = len(self.target) / max(len(self.source), 1)
         chosen = [word for word in words if source[0] * scale <= sum(word) / 2 < source[1] * scale]
         if not chosen and words:
             chosen = [min(words, key=lambda word: abs(sum(word) - sum(source) * scale))]
         return (chosen[0][0], chosen[-1][1]) if chosen else None
 
-    def _beside(
+    def _place_of_single_tag(
         self, element: _Element, elements: Sequence[_Element], found: dict[_Element, Span], marks: range, room: Span
     ) -> Span:
         """A span without width for a tag without words."""
@@ -206,14 +206,14 @@ class _Planner:
         elif marks.stop < len(self.marks) and self.marks[marks.stop].position == at:
             place = room[1]
         else:
-            place = self._near(at, touches_left)
+            place = self._nearest_place(at, touches_left)
         place = min(max(place, room[0]), room[1])
         for start, end in found.values():
             if start < place < end:
                 place = end if touches_left else start
         return place, place
 
-    def _near(self, at: int, touches_left: bool) -> int:
+    def _nearest_place(self, at: int, touches_left: bool) -> int:
         """After the translation of the word before, or before that of the next one."""
         for ours, theirs in self.same:
             if ours[0] < at < ours[1] or (at == ours[1] if touches_left else at == ours[0]):

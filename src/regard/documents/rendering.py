@@ -51,7 +51,7 @@ class TranslatedText(Protocol):
     def text(self) -> str: ...
     @property
     def alignment(self) -> Sequence[Link] | None:
-        """which words became which; None where that is not known"""
+        """word links; None where they are not known"""
 
 
 class ShownSegment:
@@ -104,8 +104,8 @@ class ShownSegment:
             return True
         alone = [mark.code for mark in self.marks if mark.partner is None]
         opened = {code.name for code in alone if code.kind == "open"}
-        endless = [place for place, mark in enumerate(self.marks) if mark.code.kind == "open" and mark.partner is None]
-        if any(first < place < (mark.partner or 0) for place in endless for first, mark in enumerate(self.marks)):
+        unclosed = [place for place, mark in enumerate(self.marks) if mark.code.kind == "open" and mark.partner is None]
+        if any(first < place < (mark.partner or 0) for place in unclosed for first, mark in enumerate(self.marks)):
             return True
         return any(code.kind == "close" and code.name in opened for code in alone)
 

@@ -15,14 +15,14 @@ from regard.documents.xml import Element, escape, parse, text_items
 _TAG = re.compile(r"<(/?)(\d+)(/?)>")
 _WRAPPERS = frozenset("hyperlink ins moveTo smartTag fldSimple customXml sdt sdtContent bdo dir".split())
 _DROPPED = frozenset("proofErr lastRenderedPageBreak".split())
-"""what programs find out again"""
+"""elements that office programs compute anew"""
 _BREAKS = frozenset("br tab cr ptab".split())
 _OBJECTS = frozenset("drawing pict object AlternateContent oMath oMathPara fld sym pgNum".split())
 _OF_PARAGRAPHS = frozenset("pPr endParaRPr".split())
 _OF_NO_FORMAT = re.compile(
     r"""<\w+:(?:lang|noProof)\b[^<>]*/>|\s(?:lang|altLang|dirty|err|smtClean|noProof)="[^"]*\""""
 )
-"""what differs between runs that look alike"""
+"""properties without an effect on how a run looks"""
 
 
 @dataclass(slots=True)
@@ -63,25 +63,25 @@ class _Runs:
         letters: Counter[str] = Counter()
         for run in flat:
             if isinstance(run, tuple) and run[0].strip():
-                letters[_look(run[1])] += len(run[0])
+                letters[_visible_format(run[1])] += len(run[0])
         # Emphasis adds to a format, so the shortest one is the plain one.
-        own = min(letters, key=lambda look: (len(look), -letters[look]), default="")
-        formats = {_look(each[1]): each[1] for each in reversed(flat) if isinstance(each, tuple)}
+        own = min(letters, key=lambda format: (len(format), -letters[format]), default="")
+        formats = {_visible_format(each[1]): each[1] for each in reversed(flat) if isinstance(each, tuple)}
         context = self.add("", "", f"{paragraph.prefix} {formats.get(own, '')}")
         parts: list[Part] = []
         items: list[Item] = []
-        look, number = own, 0
+        current, number = own, 0
         ended: list[tuple[str, str] | Code | None] = [*flat, None]
         for each in ended:  # None is the end of the paragraph
             is_tag = isinstance(each, Code) and each.kind in ("open", "close", "break")
-            new = _look(each[1]) if isinstance(each, tuple) else own if each is None or is_tag else look
-            if new != look:
-                if look != own:
+            new = _visible_format(each[1]) if isinstance(each, tuple) else own if each is None or is_tag else current
+            if new != current:
+                if current != own:
                     items.append(Code(f"</{number}>", "close", name=str(number)))
                 if new != own:
                     number = self.add("", "", f"{paragraph.prefix} {formats[new]}")
                     items.append(Code(f"<{number}>", "open", name=str(number)))
-                look = new
+                current = new
             if isinstance(each, tuple):
                 items += text_items(each[0])
             elif each is not None:
@@ -208,7 +208,7 @@ class _Flattener:
         self.found.append(Code(f"<{self.runs.add(raw)}/>", kind))
 
 
-def _look(format: str) -> str:
+def _visible_format(format: str) -> str:
     return _OF_NO_FORMAT.sub("", format).replace("<w:rPr></w:rPr>", "")
 
 

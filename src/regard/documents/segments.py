@@ -27,10 +27,10 @@ _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{
 _NUM_SHOWN = 60
 """maximum characters of inline code that the model sees"""
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?<=\[)[a-z])[\])]?")
-"""what a footnote shows in the text"""
+"""text of a reference to a footnote"""
 _NUM_BEFORE = 10
 """characters before a footnote that are looked at"""
-_MAX_UNIT = 8
+_MAX_MERGED = 8
 """items of a footnote's mark"""
 _BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -62,14 +62,14 @@ def check_cancelled() -> None:
 @dataclass(frozen=True, slots=True)
 class Code:
     raw: str
-    """as the file has it"""
+    """text in the file"""
     kind: CodeKind
     shown: str = ""
-    """what the model sees of it"""
+    """text that the model reads for it"""
     name: str = ""
     """shared by an open and the close that belongs to it"""
     parts: tuple[str | Segment, ...] = ()
-    """the same as `raw` where it has texts of its own: what is said of an image, or a title"""
+    """parts of `raw` where it has texts to translate, such as the description of an image or a title"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Segment:
 
     items: tuple[Item, ...]
     escape: Callable[[str], str] = str
-    """from text as a reader sees it to text as the file has it"""
+    """function from visible text to text in the file"""
     has_same_marks: Callable[[str, str], bool] | None = None
     """whether two spellings have the same marks; a spelling that passes needs no escapes"""
     finish: Callable[[str], str] = str
@@ -125,7 +125,7 @@ class Slot:
     level: int = 0
     """level of a heading, from 1; 0 for other text"""
     row: int | None = None
-    """where the table row of this cell begins"""
+    """offset of the table row of this cell"""
     is_head: bool = False
     """whether the cell is the head of a column"""
     is_aside: bool = False
@@ -137,7 +137,7 @@ class Slot:
 
 
 Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]
-"""from a file's text to its slots, in order, and to warnings"""
+"""function from the text of a file to its slots, in order, and warnings"""
 
 
 def shown(item: Item) -> str:
@@ -171,7 +171,7 @@ def parts_of(
     items: Iterable[Item], escape: Callable[[str], str] = str, has_same_marks: Callable[[str, str], bool] | None = None
 ) -> list[Part]:
     """The items as text that stays around a segment."""
-    inner = deque(_with_single_spaces(_with_units(list(items))))
+    inner = deque(_with_single_spaces(_with_merged_tags(list(items))))
     pairs = partners(inner)
     before: list[Item] = []
     after: deque[Item] = deque()
@@ -227,14 +227,14 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
     return found
 
 
-def _with_units(items: list[Item]) -> list[Item]:
+def _with_merged_tags(items: list[Item]) -> list[Item]:
     """An element without text, and the mark of a footnote right after a word, is one single tag."""
     pairs = partners(items)
     found: list[Item] = []
     place, before = 0, ""
     while place < len(items):
         last = pairs.get(place, -1)
-        last = last if last - place < _MAX_UNIT else -1
+        last = last if last - place < _MAX_MERGED else -1
         inside = items[place : last + 1]
         text = "".join(map(shown, inside))
         after = "".join(map(shown, items[last + 1 : last + 3]))[:1]

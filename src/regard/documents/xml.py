@@ -30,10 +30,10 @@ class Element:
     attributes: dict[str, str]
     start: int
     inner: int
-    """where its content begins"""
+    """offset of the beginning of its content"""
     parent: Element | None = None
     stop: int = 0
-    """where its content ends"""
+    """offset of the end of its content"""
     end: int = 0
     children: list[Element] = field(default_factory=list)
 

@@ -18,7 +18,7 @@ FIRST_CAPACITY = 64
 MAX_FREE_BLOCKS = 4
 """Blocks kept for reuse."""
 _ALWAYS = 1 << 60
-"""Number of equal places of a row and itself: more than any row has."""
+"""Number of equal places of a row and itself: above the length of any row."""
 
 
 @dataclass(frozen=True)

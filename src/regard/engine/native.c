@@ -130,7 +130,7 @@ static void advance(Pool *pool, atomic_int *counter) {
 }
 
 /* Wait for the whole team. */
-static void meet(Team team) {
+static void barrier(Team team) {
     if (team.size == 1) return;
     Pool *pool = team.pool;
     int turn = atomic_load(&pool->turn);
@@ -370,7 +370,7 @@ static void leave(Team team, const Linear *linear, const Buffers *all, const Buf
     const Model *model = &team.pool->model;
     quantize(inner, rows, linear->inputs, own->levels, own->scale);
     apply(team, linear, own, rows, (Target){all->sum, model->pre_norm ? all->sum : own->x, model->d_model, 0});
-    meet(team);
+    barrier(team);
 }
 
 static void feed_forward(Team team, const Layer *layer, const Norm *norm, const Buffers *all, const Buffers *own,
@@ -378,7 +378,7 @@ static void feed_forward(Team team, const Layer *layer, const Norm *norm, const 
     const Model *model = &team.pool->model;
     enter(model, all, own, rows, norm);
     apply(team, &layer->hidden, own, rows, (Target){all->wide, 0, model->d_ff, 1});
-    meet(team);
+    barrier(team);
     leave(team, &layer->output, all, own, rows, all->wide);
 }
 
@@ -400,13 +400,13 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     for (int64_t s = first; s < last; s++)
         for (int64_t i = team.id; i < call->lengths[s]; i += team.size)
             embed(team.pool, call->tokens[s * call->length + i], i, 1, all->sum + (starts[s - first] + i) * width);
-    meet(team);
+    barrier(team);
     const Norm *before = 0;
     for (int64_t i = 0; i < model->num_encoder; i++) {
         const Layer *layer = model->encoder + i;
         enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
         apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
-        meet(team);
+        barrier(team);
         for (int64_t s = first; s < last; s++) {
             const float *keys = all->wide + starts[s - first] * 3 * width + width;
             int64_t units = call->lengths[s] * heads, end = share(units, team.id + 1, team.size);
@@ -416,7 +416,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
                        features, own->weights, all->context + row * width + at);
             }
         }
-        meet(team);
+        barrier(team);
         leave(team, &layer->self_output, all, own, rows, all->context);
         feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->self_norm, all, own, rows);
         before = &layer->norm;
@@ -424,7 +424,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     enter(model, all, own, rows, model->pre_norm ? &model->encoder_norm : before);
     for (int64_t i = 0; i < model->num_decoder; i++) {
         apply(team, &model->decoder[i].memory, own, rows, (Target){all->wide, 0, 2 * width, 0});
-        meet(team);
+        barrier(team);
         for (int64_t s = first; s < last; s++)
             for (int64_t k = team.id; k < call->lengths[s]; k += team.size)
                 for (int64_t part = 0; part < 2 * heads; part++) {
@@ -433,7 +433,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
                     const float *from = all->wide + (starts[s - first] + k) * 2 * width + part * features;
                     memcpy(to, from, features * sizeof *to);
                 }
-        meet(team);
+        barrier(team);
     }
 }
 
@@ -467,13 +467,13 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
     int64_t cached = call->num_cached * heads * call->capacity * features, read = call->num_keys * features;
     for (int64_t r = team.id; r < rows; r += team.size)
         embed(team.pool, call->tokens[start + r], position + r % length, 0, all->sum + r * width);
-    meet(team);
+    barrier(team);
     const Norm *before = 0;
     for (int64_t i = 0; i < model->num_decoder; i++) {
         const Layer *layer = model->decoder + i;
         enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
         apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
-        meet(team);
+        barrier(team);
         int64_t units = rows / length * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
             int64_t place = (call->cache_rows[first + unit / heads] * heads + unit % heads) * call->capacity * features;
@@ -486,11 +486,11 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
                 attend(from, keys, values, features, now + 1, features, own->weights, all->context + row * width + at);
             }
         }
-        meet(team);
+        barrier(team);
         leave(team, &layer->self_output, all, own, rows, all->context);
         enter(model, all, own, rows, model->pre_norm ? &layer->cross_norm : &layer->self_norm);
         apply(team, &layer->query, own, rows, (Target){all->wide, 0, width, 0});
-        meet(team);
+        barrier(team);
         units = rows * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
             int64_t row = unit / heads, head = unit % heads, at = row * width + head * features;
@@ -502,7 +502,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
             float *to = call->attention + ((start + row) * heads + head) * call->num_keys;
             for (int64_t k = 0; k < call->num_keys; k++) to[k] = k < num_keys ? own->weights[k] : 0;
         }
-        meet(team);
+        barrier(team);
         leave(team, &layer->cross_output, all, own, rows, all->context);
         feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->cross_norm, all, own, rows);
         before = &layer->norm;
@@ -510,7 +510,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
     enter(model, all, own, rows, model->pre_norm ? &model->decoder_norm : before);
     int64_t filled = model->scores.outputs;
     apply(team, &model->scores, own, rows, (Target){all->logits, 0, filled, 0});
-    meet(team);
+    barrier(team);
     for (int64_t r = team.id; r < rows; r += team.size)
         conclude(model, call, all->logits + r * filled, start + r, own->weights);
 }
@@ -536,7 +536,7 @@ static void take_part(Worker *worker, int by_part) {
     if (!by_part) {
         Team team = {worker->id, pool->threads, pool};
         run(team, pool->call, &pool->workers[0].buffers, own, 0, pool->call->rows);
-        meet(team);
+        barrier(team);
         return;
     }
     for (int part; (part = atomic_fetch_add(&pool->taken, 1)) < pool->threads;) {

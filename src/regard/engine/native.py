@@ -100,7 +100,7 @@ class KernelState(CacheHolder):
         return KernelState(self.position, self.cache, rows, self.sources, sentences, attention, self.wants_attention)
 
 
-class Step:
+class KernelCall:
     """A pass over so many rows of a cache, with its arrays; a run overwrites the outputs."""
 
     def __init__(
@@ -198,9 +198,9 @@ class Kernel:
         num_rows, length = tokens.shape
         cache, rows = self._writable(state, length)
         key = wanted, num_rows, length, count, state.wants_attention
-        step: Step = cache.block.calls.get("step")  # type: ignore[assignment]
+        step: KernelCall = cache.block.calls.get("step")  # type: ignore[assignment]
         if step is None or step.key != key or step.sources is not state.sources:
-            step = cache.block.calls["step"] = Step(self.config, cache, state, key)
+            step = cache.block.calls["step"] = KernelCall(self.config, cache, state, key)
         step.tokens[:], step.cache_rows[:], step.source_rows[:] = tokens, rows, state.sentences
         step.call[_POSITION] = state.position
         self._call(step.address)

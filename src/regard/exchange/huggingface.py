@@ -30,7 +30,7 @@ FAMILIES: dict[str, Family] = {
     "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT,
     "llama": DECODER, "mistral": DECODER, "qwen2": DECODER, "qwen3": DECODER,
 }  # fmt: skip
-"""by the model_type of config.json"""
+"""families by the model_type of config.json"""
 _MAX_TOKENS = 512  # of a sentence, where a model allows more or does not say
 
 

@@ -112,8 +112,8 @@ def _encoder(g: Graph) -> None:
     x, fill, bias = _memory(g)
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"
-        key, value = (g.op("Pad", linear(g, x, part), fill) for part in parts(name)[1:])
-        blocks.keys(g, key, called=f"cross_key.{i}")
+        key, value = (g.op("Pad", linear(g, x, part), fill) for part in projections(name)[1:])
+        blocks.scaled_keys(g, key, called=f"cross_key.{i}")
         blocks.split_heads(g, value, called=f"cross_value.{i}")
         g.output(f"cross_key.{i}", _shape(g, config.head_dim, "key_len"))
         g.output(f"cross_value.{i}", _shape(g, "key_len", config.head_dim))
@@ -145,7 +145,7 @@ def _decoder(g: Graph) -> None:
         x = blocks.norm(g, "decoder.final_norm", x)
     values = _log_probabilities(g, x, places, config.target_vocab_size)
     count = g.input("count", TensorProto.INT64, [1])
-    blocks.best(g, values, count)
+    blocks.top_k(g, values, count)
     g.output("best_values", ["places", "count"])
     g.output("best_tokens", ["places", "count"], TensorProto.INT64)
 
@@ -156,25 +156,25 @@ def _shape(g: Graph, *last: str | int) -> list[str | int]:
 
 def _encoder_attention(g: Graph, name: str, x: str, turn: blocks.Rotation | None, fill: str, bias: str) -> str:
     # Three products: splitting one product for whole sentences would cost more than it saves.
-    inputs = blocks.before(g, name, x)
-    query, key, value = (linear(g, inputs, part) for part in parts(name))
+    inputs = blocks.sublayer_input(g, name, x)
+    query, key, value = (linear(g, inputs, part) for part in projections(name))
     query, key = (blocks.rotate(g, each, turn, g.config.num_heads) for each in (query, key))
-    query, key = blocks.split_heads(g, query), blocks.keys(g, g.op("Pad", key, fill))
+    query, key = blocks.split_heads(g, query), blocks.scaled_keys(g, g.op("Pad", key, fill))
     value = blocks.split_heads(g, g.op("Pad", value, fill))
     context = blocks.attention(g, query, key, value, bias)
     context = blocks.join_heads(g, context, g.integers(0, 0, g.config.d_model))
-    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
+    return blocks.sublayer_output(g, name, x, linear(g, context, f"{name}.output"))
 
 
-def parts(name: str) -> list[str]:
+def projections(name: str) -> list[str]:
     return [f"{name}.{part}" for part in ("query", "key", "value")]
 
 
 def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -> str:
     name, config = f"decoder.layers.{i}.self_attention", g.config
-    query = linear(g, blocks.before(g, name, x), *parts(name))
+    query = linear(g, blocks.sublayer_input(g, name, x), *projections(name))
     key = value = ""  # the kernel takes the three side by side as well
-    if turn is not None or config.query_key_norm or blocks.width(config.head_dim) != config.head_dim:
+    if turn is not None or config.query_key_norm or blocks.padded_width(config.head_dim) != config.head_dim:
         key, value = f"{query}_key", f"{query}_value"
         of_query, of_key = config.d_attention, config.num_key_heads * config.head_dim
         query = g.op("Split", query, g.integers(of_query, of_key, of_key), axis=-1, more=[key, value])
@@ -182,14 +182,14 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -
         key = blocks.head_norm(g, f"{name}.key_norm", key, config.num_key_heads)
         query = blocks.rotate(g, query, turn, config.num_heads)
         key = blocks.rotate(g, key, turn, config.num_key_heads)
-    shape: list[str | int] = ["rows", config.num_key_heads, "capacity", blocks.width(config.head_dim)]
+    shape: list[str | int] = ["rows", config.num_key_heads, "capacity", blocks.padded_width(config.head_dim)]
     past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
     for each in past:
         g.input(each, TensorProto.FLOAT, shape)
     context = blocks.cached_attention(g, query, key, value, past, new)
     for each in new:
         g.output(each, shape)
-    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
+    return blocks.sublayer_output(g, name, x, linear(g, context, f"{name}.output"))
 
 
 def _cross_attention(g: Graph, i: int, x: str) -> str:
@@ -198,11 +198,11 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
     value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", config.head_dim))
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.op("Concat", sentences, g.integers(-1, config.num_heads, config.head_dim), axis=0)
-    query = blocks.split_heads(g, linear(g, blocks.before(g, name, x), f"{name}.query"), by_head)
+    query = blocks.split_heads(g, linear(g, blocks.sublayer_input(g, name, x), f"{name}.query"), by_head)
     seen = "attention" if i == config.num_decoder_layers - 1 else ""
     context = blocks.attention(g, query, key, value, "source_bias", weights_called=seen)
     if seen:
         g.output(seen, ["sentences", config.num_heads, "queries", "key_len"])
     as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
     context = blocks.join_heads(g, context, as_input)
-    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
+    return blocks.sublayer_output(g, name, x, linear(g, context, f"{name}.output"))

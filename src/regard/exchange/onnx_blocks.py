@@ -71,7 +71,7 @@ def rotate(g: Graph, x: str, by: Rotation | None, num_heads: int) -> str:
 
 
 def head_norm(g: Graph, name: str, x: str, num_heads: int) -> str:
-    """Of queries or keys, each head by itself, where the model has it."""
+    """The norm of queries or keys, each head by itself, where the model has it."""
     if not g.config.query_key_norm:
         return x
     heads = g.op("Reshape", x, g.integers(0, 0, num_heads, g.config.head_dim))
@@ -81,13 +81,13 @@ def head_norm(g: Graph, name: str, x: str, num_heads: int) -> str:
 def attention(g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = "") -> str:
     """Equation 1 over [rows, heads, length, head_dim].
 
-    The key is transposed, [rows, heads, head_dim, length], and scaled: see `keys`.
+    The key is transposed, [rows, heads, head_dim, length], and scaled: see `scaled_keys`.
     """
     masked = g.op("Add", g.op("MatMul", query, key), bias)
     return g.op("MatMul", g.op("Softmax", masked, axis=-1, called=weights_called), value)
 
 
-def keys(g: Graph, x: str, called: str = "") -> str:
+def scaled_keys(g: Graph, x: str, called: str = "") -> str:
     """Keys as `attention` takes them: scaled and transposed once, for many queries."""
     scaled = g.op("Mul", x, g.constant(g.config.head_dim**-0.5))
     shape = g.integers(0, 0, g.config.num_heads, g.config.head_dim)
@@ -116,14 +116,14 @@ def cached_attention(g: Graph, query: str, key: str, value: str, past: tuple[str
     if config.window is not None:
         about["local_window_size"] = config.window
     context = g.op("GroupQueryAttention", *widened, *past, "last", "total", more=new, **about)
-    if width(config.head_dim) == config.head_dim:
+    if padded_width(config.head_dim) == config.head_dim:
         return context
     wide = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))
     narrow = g.op("Slice", wide, g.integers(0), g.integers(config.head_dim), g.integers(3))
     return g.op("Reshape", narrow, g.integers(0, 0, config.d_attention))
 
 
-def width(head_dim: int) -> int:
+def padded_width(head_dim: int) -> int:
     """Features of a head in a cache: the kernel wants a multiple of 8."""
     return -(-head_dim // 8) * 8
 
@@ -131,7 +131,7 @@ def width(head_dim: int) -> int:
 def _widen_heads(g: Graph, x: str, num_heads: int) -> str:
     """Add zeros to each head up to the kernel's width; they change no product."""
     config = g.config
-    missing = width(config.head_dim) - config.head_dim
+    missing = padded_width(config.head_dim) - config.head_dim
     if not missing:
         return x
     heads = g.op("Reshape", x, g.integers(0, 0, num_heads, config.head_dim))
@@ -165,24 +165,24 @@ def _folded(g: Graph, name: str, x: str) -> str:
     return g.op("Add", g.op("Mul", x, scale), shift)
 
 
-def before(g: Graph, name: str, x: str) -> str:
+def sublayer_input(g: Graph, name: str, x: str) -> str:
     """The input of a sub-layer."""
     return norm(g, f"{name}.norm", x) if g.config.norm_placement == "pre" else x
 
 
-def after(g: Graph, name: str, x: str, output: str) -> str:
+def sublayer_output(g: Graph, name: str, x: str, output: str) -> str:
     """The output of a sub-layer with its residual."""
     residual = g.op("Add", x, output)
     return residual if g.config.norm_placement == "pre" else norm(g, f"{name}.norm", residual)
 
 
 def feed_forward(g: Graph, name: str, x: str) -> str:
-    inputs, kind = before(g, name, x), g.config.feed_forward
+    inputs, kind = sublayer_input(g, name, x), g.config.feed_forward
     hidden = linear(g, inputs, f"{name}.hidden")
     inner = activated(g, hidden, kind.removeprefix("gated-"))
     if g.config.is_gated:
         inner = g.op("Mul", inner, linear(g, inputs, f"{name}.gate"))
-    return after(g, name, x, linear(g, inner, f"{name}.output", positive=kind == "relu"))
+    return sublayer_output(g, name, x, linear(g, inner, f"{name}.output", positive=kind == "relu"))
 
 
 def activated(g: Graph, hidden: str, kind: str) -> str:
@@ -193,7 +193,7 @@ def activated(g: Graph, hidden: str, kind: str) -> str:
     return g.op("Relu" if kind == "relu" else "Gelu", hidden)
 
 
-def best(g: Graph, values: str, count: str) -> None:
+def top_k(g: Graph, values: str, count: str) -> None:
     """The `count` largest of each row of [places, vocabulary] and their columns: best_values, best_tokens.
 
     They lie in the `count` blocks with the largest maxima, and a maximum is found much faster than an order. The blocks

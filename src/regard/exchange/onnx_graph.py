@@ -35,7 +35,7 @@ class Graph:
     def __init__(self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool) -> None:
         self.config, self.header, self.ties = config, header, tied_names(config)
         self.tensors = json.loads(header[8:])
-        """for each tensor of the weight file its dtype, shape and data_offsets"""
+        """dtype, shape and data_offsets of each tensor of the weight file"""
         self.widened, self.many_rows = widened, many_rows
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}

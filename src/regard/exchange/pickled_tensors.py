@@ -151,7 +151,7 @@ def _values(file: IO[bytes]) -> tuple[Any, dict[str, _Storage]]:
                 stack.append(storages.setdefault(storage.key, storage))
             case "REDUCE":
                 arguments = stack.pop()
-                stack.append(_made(stack.pop(), arguments))
+                stack.append(_rebuilt(stack.pop(), arguments))
             case "BUILD":
                 stack.pop()  # attributes of the dictionary, such as the versions of its layers
             case name if name in _CONSTANTS:
@@ -172,8 +172,8 @@ def _storage(what: Any, kind: Any, key: Any, place: Any, size: Any, *view: Any) 
     return _Storage(name, str(key), size)
 
 
-def _made(name: Any, arguments: tuple[Any, ...]) -> Any:
-    """The value that a call would give, of those that list tensors."""
+def _rebuilt(name: Any, arguments: tuple[Any, ...]) -> Any:
+    """The value of a call; only calls that make tensors are allowed."""
     match str(name) if isinstance(name, _Name) else "":
         case "collections OrderedDict" if not arguments:
             return {}

@@ -29,7 +29,7 @@ class TokenizerFiles(Settings):
     vocabulary: str = ""
     """JSON file with the token ids, where SentencePiece has others"""
     target_vocabulary: str = ""
-    """the same for the target, where it has its own"""
+    """JSON file with the token ids of the target, where they differ"""
     prompt: str = ""
     """text put before every input, such as T5's name of a task"""
     source_beginning: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Manifest:
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     """default search"""
     generate: GenerateConfig = field(default_factory=GenerateConfig)
-    """how chat and write use the search"""
+    """default settings of chat and write"""
     longest: int = 256
     """tokens of the longest training sentence; longer ones are split"""
 

@@ -11,7 +11,7 @@ TopTokens = tuple[tuple[str, float], ...]
 """the most probable tokens of a step, with their log-probabilities"""
 Step = tuple[Emission, TopTokens]
 _INCOMPLETE = "\ufffd"
-"""what a tokenizer writes for a character whose bytes are not all there yet"""
+"""character that a tokenizer writes for incomplete bytes"""
 
 
 @dataclass(frozen=True, slots=True)

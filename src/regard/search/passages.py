@@ -27,7 +27,7 @@ _CATALOGUES = (".po", ".pot", ".xliff", ".xlf", ".tmx")
 
 class Passage(NamedTuple):
     line: int
-    """where it begins, from 1"""
+    """number of its first line, from 1"""
     text: str
 
 
@@ -42,7 +42,7 @@ def read_passages(
     content = decode(data, known, encoding).content
     found: list[Passage] = []
     cursor, line = 0, 1
-    for start, text in _outlined(_slots(content, known), content):
+    for start, text in _with_headings(_slots(content, known), content):
         line += content.count("\n", cursor, start)
         cursor = start
         found += _cut(text, line, count, most, language)
@@ -75,7 +75,7 @@ def _cut(text: str, line: int, count: Callable[[str], int], most: int, language:
         yield Passage(line, gathered)
 
 
-def _outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
+def _with_headings(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
     """The offset and text of each paragraph with its headings; a heading without a paragraph is one itself."""
     found: list[tuple[int, str]] = []
     alone: dict[int, str] = {}

@@ -23,7 +23,7 @@ from regard.text import Span
 WEIGHT = 0.5
 """weight of shared words in a score; from 0.3 on benchmarks/search_quality.py hardly changes, and queries of one word gain up to 0.5"""
 MATCH_SHARE = 0.3
-"""how far a similarity must rise from the mean of its query word towards 1 to be a match"""
+"""share of the way from the mean similarity of a query word to 1, from which a word is a match"""
 _STEPS = 10
 """shades of a table cell"""
 

@@ -16,7 +16,7 @@ from regard.serve.models import AUTO, Models, Translators, language_name
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, ServerSettings
 from regard.text import language
-from regard.text.language import Guess
+from regard.text.language import LanguageGuess
 
 _MAX_DETECTED = 5
 _MIN_PROBABILITY = 0.01
@@ -42,7 +42,7 @@ class LibreTranslate:
             raise BadField("format", f"Invalid request: {kind} format is not supported")
         source, target = self._models.direction(fields)
         is_auto = source == AUTO
-        found = {text: self._models.detect(text, target) if is_auto else Guess(source, 1.0) for text in texts}
+        found = {text: self._models.detect(text, target) if is_auto else LanguageGuess(source, 1.0) for text in texts}
         codes = dict.fromkeys(each.language for each in found.values())
         by_code = {code: self._models.translators(code, target) for code in codes}
         answers: dict[str, tuple[str, list[str]]] = {}
@@ -58,7 +58,7 @@ class LibreTranslate:
 
     async def detect(self, request: Request) -> Response:
         texts, _ = self._texts(await fields_of(request))
-        ranked = [Guess(*each) for each in language.rank(" ".join(texts))[:_MAX_DETECTED]]
+        ranked = [LanguageGuess(*each) for each in language.rank(" ".join(texts))[:_MAX_DETECTED]]
         found = [_confidence(each) for each in ranked if each.probability >= _MIN_PROBABILITY]
         return json_response(found or [{"confidence": 0.0, "language": "en"}])
 
@@ -144,7 +144,7 @@ async def _answers(translators: Translators, texts: list[str], kind: str, altern
     return [(page.decode(), []) for page in pages]
 
 
-def _confidence(found: Guess) -> dict[str, Any]:
+def _confidence(found: LanguageGuess) -> dict[str, Any]:
     shown = {"confidence": round(100 * found.probability, 1), "language": found.language}
     if found.is_sure:
         return shown

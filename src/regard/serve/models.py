@@ -19,7 +19,7 @@ from regard.serve.monitoring import Metrics
 from regard.serve.request import BadField, Fields, RequestError, text_of
 from regard.serve.worker import QuietTranslator, Worker
 from regard.text import language
-from regard.text.language import Guess
+from regard.text.language import LanguageGuess
 from regard.translate.pipeline import Translator
 
 WRITING = ("translate", "chat", "write")
@@ -49,7 +49,7 @@ class ServedModel:
     reopen: Callable[[], StepModel]
     """opens the same engine again, for another thread"""
     encoder: TextEncoder | None = None
-    """of a model for search"""
+    """encoder of a model for search"""
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property
@@ -103,10 +103,10 @@ class Models:
             codes.append(known)
         return codes[0], codes[1]
 
-    def detect(self, text: str, target: str) -> Guess:
-        """The language of a text that is to be translated into the target, told as `--from auto` tells it."""
+    def detect(self, text: str, target: str) -> LanguageGuess:
+        """The language of a text to be translated into the target, as `--from auto` detects it."""
         if not any(map(str.isalpha, text)):
-            return Guess(target, 0.0)  # it stays as it is
+            return LanguageGuess(target, 0.0)  # it stays as it is
         return language.guess(text, [source for source, into in self.pairs if into == target], target)
 
     def find(self, name: str) -> ServedModel:

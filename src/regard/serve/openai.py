@@ -31,9 +31,9 @@ class TextRequest(NamedTuple):
     model: ServedModel
     options: TextOptions
     turns: Sequence[str]
-    """of a conversation; a translator or language model reads the last"""
+    """turns of a conversation; a translator or language model reads the last"""
     prompt: Prompt | None
-    """what the model reads; None for a translator"""
+    """input of the model; None for a translator"""
     echo: str
 
 

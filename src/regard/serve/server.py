@@ -96,7 +96,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP."""
+        """Answer bytes that are not HTTP."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(_last_response("400 Bad Request", msg))
         self.transport.close()
@@ -170,7 +170,7 @@ class HttpServer(uvicorn.Server):
 
 
 def bind(settings: ServerSettings) -> socket.socket:
-    """The listening socket, made before the models are loaded so that a taken port is told at once."""
+    """The listening socket, made before the models are loaded so that a taken port is reported at once."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # asyncio sets TCP_NODELAY only where the protocol is named; without it an answer waits 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

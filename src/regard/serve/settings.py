@@ -50,11 +50,11 @@ class ServerSettings:
     rate: int = 0
     """requests a minute of one client; 0 is without limit"""
     queue: int = 64
-    """requests that may wait for one model; more are told to come back"""
+    """requests that may wait for one model; further ones are refused with Retry-After"""
     timeout: float = 60.0
     """seconds until a request is given up"""
     file_timeout: float = 600.0
-    """the same for a file"""
+    """seconds until a file is given up"""
     characters: int = 20_000
     """characters in one request"""
     body_bytes: int = 1 << 20

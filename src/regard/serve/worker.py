@@ -41,7 +41,7 @@ class ModelStopped(RequestError):
         super().__init__(503, "the model does not answer", code="model_unavailable", retry_after=10)
 
 
-class Item(NamedTuple):
+class WorkItem(NamedTuple):
     value: Any
     length: int
     """tokens"""
@@ -55,7 +55,7 @@ class ModelJob:
         """task: its `run(translator, values)` has a result for each value; jobs with equal tasks share batches.
         in_order: begin with the first item, for a client that reads along; else with the longest."""
         self.task = task
-        items = [Item(*each, Future()) for each in zip(values, lengths, strict=True)]
+        items = [WorkItem(*each, Future()) for each in zip(values, lengths, strict=True)]
         self.futures = [item.future for item in items]
         self.waiting = deque(items if in_order else sorted(items, key=lambda item: -item.length))
         self.is_cancelled = False
@@ -111,10 +111,10 @@ class Worker:
         self._changed = threading.Condition()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []
-        self._batch: list[tuple[ModelJob, Item]] = []
+        self._batch: list[tuple[ModelJob, WorkItem]] = []
         self._is_stopping = self._is_working = False
         self.fault: BaseException | None = None
-        """what ended the thread unexpectedly"""
+        """error that ended the thread unexpectedly"""
         self._last_step = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"regard-{name}", daemon=True)
 
@@ -142,7 +142,7 @@ class Worker:
         return self._is_working and time.monotonic() - self._last_step > _STALLED_AFTER
 
     def check(self) -> None:
-        """Raise what a new request would be told now, before any work is put into it."""
+        """Raise the error that a new request would get now, before any work is done for it."""
         if not self.is_alive or self._is_stopping:
             raise ModelStopped
         if self.num_waiting >= self._max_waiting:
@@ -187,10 +187,10 @@ class Worker:
             self._is_working = True
             return not self._is_stopping
 
-    def _take(self) -> list[tuple[ModelJob, Item]]:
+    def _take(self) -> list[tuple[ModelJob, WorkItem]]:
         with self._changed:
             jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
-            batch: list[tuple[ModelJob, Item]] = []
+            batch: list[tuple[ModelJob, WorkItem]] = []
             shortest = longest = max(jobs[0].waiting[0].length, _SHORT) if jobs else 0
             ring = deque(job for job in jobs if job.task == jobs[0].task)
             while ring and len(batch) < self._max_items:
@@ -209,7 +209,7 @@ class Worker:
             self._jobs = deque(job for job in jobs if job.waiting)
         return batch
 
-    def _answer(self, batch: list[tuple[ModelJob, Item]]) -> None:
+    def _answer(self, batch: list[tuple[ModelJob, WorkItem]]) -> None:
         self.metrics.observe("regard_batch_sentences", len(batch), model=self.name)
         try:
             results = batch[0][0].task.run(self._translator, [item.value for _, item in batch])

@@ -24,7 +24,7 @@ _MIN_LETTERS_SURE, _SURE_OF_FEW = 8, 0.98
 _TIMES_LIKELIER = 20
 """ratio of probabilities above which a short text is in one of two languages and not in the other"""
 _MIN_CHARACTERS_FOREIGN, _SURE_FOREIGN = 25, 0.7
-"""characters and probability from which a text is in a language that nobody asked about"""
+"""minimum characters and probability of a text in a language other than the expected ones"""
 _MAX_SHARE_QUOTED = 0.1
 """share of a text that may be in another language, such as a name or a quotation"""
 
@@ -78,13 +78,13 @@ def rank(text: str) -> list[tuple[str, float]]:
     return _predict(letters.lower() if letters.isupper() else letters, _NUM_RANKED)
 
 
-class Guess(NamedTuple):
+class LanguageGuess(NamedTuple):
     language: str
     probability: float
     is_sure: bool = True
 
 
-def guess(text: str, sources: Sequence[str], target: str | None = None) -> Guess:
+def guess(text: str, sources: Sequence[str], target: str | None = None) -> LanguageGuess:
     """The language to read a text in that is to be translated from one of the sources.
 
     It is the target or a foreign language where that is sure, and empty where there is no source.
@@ -93,11 +93,11 @@ def guess(text: str, sources: Sequence[str], target: str | None = None) -> Guess
     best = max(scores, key=lambda code: scores[code], default="")
     named = {main_language(code): code for code in (*([target] if target else ()), *sources)}
     if best in named:
-        return Guess(named[best], scores[best])
+        return LanguageGuess(named[best], scores[best])
     if not sources or scores.get(best, 0) > _SURE_FOREIGN and len(text) >= _MIN_CHARACTERS_FOREIGN:
-        return Guess(best, scores.get(best, 0.0))
+        return LanguageGuess(best, scores.get(best, 0.0))
     chosen = max(sources, key=lambda code: scores.get(main_language(code), 0.0))
-    return Guess(chosen, scores.get(main_language(chosen), 0.0), not any(map(str.isalpha, text)))
+    return LanguageGuess(chosen, scores.get(main_language(chosen), 0.0), not any(map(str.isalpha, text)))
 
 
 def has_enough(text: str) -> bool:

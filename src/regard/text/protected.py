@@ -14,7 +14,7 @@ from typing import Literal
 from regard.text import Span
 
 SpanKind = Literal["name", "person", "number", "tag"]
-"""what a span does in its sentence, which decides its stand-in; a tag stands around words or between them"""
+"""role of a span in its sentence, which decides its stand-in; a tag stands around words or between them"""
 
 PLACEHOLDER = re.compile(
     r"""
@@ -32,7 +32,7 @@ PLACEHOLDER = re.compile(
     """,
     re.VERBOSE,
 )
-"""what a program fills in or a reader clicks on; documents compare them as well"""
+"""placeholders of programs, tags and links; documents compare them as well"""
 
 _SUFFIXES = (
     "txt|md|rst|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|json|ya?ml|toml|ini|cfg|conf|xml|html?|css|js|ts|py|ipynb|sh|bat|"

@@ -72,7 +72,7 @@ class SplitText:
     num_cut: int = 0
     """sentences that were too long and had to be cut"""
     cut: frozenset[int] = frozenset()
-    """which parts come from those"""
+    """indices of the parts of those sentences"""
     too_long: frozenset[int] = frozenset()
     """parts that are one word, too long for the model"""
 
@@ -96,7 +96,7 @@ def split(
     parts: list[str] = []
     separators, num_cut = [""], 0
     cut, too_long = set[int](), set[int]()
-    for words, after in _words(text, language) if sentences else ((text, ""),):
+    for words, after in _sentences_and_emoji(text, language) if sentences else ((text, ""),):
         sentence = words.strip()
         if not has_word(sentence):
             separators[-1] += words + after
@@ -117,7 +117,7 @@ def split(
     return SplitText(parts, separators, num_cut, frozenset(cut), frozenset(too_long))
 
 
-def _words(text: str, language: str) -> Iterator[tuple[str, str]]:
+def _sentences_and_emoji(text: str, language: str) -> Iterator[tuple[str, str]]:
     """What is translated in one go, and the emoji after it; signs left alone between these are no sentence."""
     for sentence in _sentences(text, language):
         start = 0

@@ -13,9 +13,9 @@ from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
 _WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
 _MIN_ATTENTION = 0.1
-"""attention below which a word is not meant"""
+"""minimum attention of a link"""
 _MAX_SPELLINGS, _MAX_TOKENS = 2000, 100_000
-"""of a long word, which has thousands: those that begin with the longest tokens come first"""
+"""maximum spellings of a word and tokens of all of them; spellings that begin with the longest tokens come first"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Link:
 
 
 def words(text: str) -> list[Span]:
-    """Where each word stands, and each sign that is none."""
+    """The span of each word and of each punctuation mark."""
     return [match.span() for match in _WORD.finditer(text)]
 
 

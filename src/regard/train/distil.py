@@ -55,7 +55,7 @@ class Distillation:
     min_score: float = -1.5
     """mean log-probability of a token below which a translation is dropped"""
     opening: dict[str, Any] = field(default_factory=dict)
-    """how the teachers are opened, as for `regard.load`"""
+    """options of `regard.load` for the teachers"""
     command: str = ""
 
 

@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model, build
-from regard.train.rendezvous import TIMEOUT, connect, ended_after, lost
+from regard.train.rendezvous import TIMEOUT, connect, lost_process, time_limit
 
 PATIENCE = datetime.timedelta(hours=12)
 """Timeout while text is read or translated. A process that ends is noticed earlier, by torchrun."""
@@ -66,7 +66,7 @@ class Processes:
             torch.cuda.set_device(self.local_rank)
         backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
         try:
-            with ended_after(TIMEOUT):
+            with time_limit(TIMEOUT):
                 store, self._known = connect(is_first=self.is_first)
                 dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
                 self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
@@ -76,7 +76,7 @@ class Processes:
             is_lost = any(word in str(error) for word in _CONNECTION)
             if not is_lost and not isinstance(error, dist.DistError):
                 raise
-            reason = lost(f"one has ended ({str(error).splitlines()[0]})")
+            reason = lost_process(f"one has ended ({str(error).splitlines()[0]})")
             raise TrainingError(reason) from error
         finally:
             if dist.is_initialized():

@@ -1,4 +1,4 @@
-"""The life of a run's processes: they find one another at each start, and heed signals.
+"""The processes of a run: how they connect at each start, and how they react to signals.
 
 torchrun's store outlives the processes it restarts, and with it the addresses of dead ones, for which new ones would
 wait. So the first process opens a new store at each start, and puts only its address into torchrun's.
@@ -57,10 +57,10 @@ def connect(*, is_first: bool, timeout: datetime.timedelta = TIMEOUT) -> tuple[T
 
 
 @contextmanager
-def ended_after(limit: datetime.timedelta) -> Iterator[None]:
+def time_limit(limit: datetime.timedelta) -> Iterator[None]:
     """End the process, with a reason, when the others cannot be reached within this time."""
     seconds = limit.total_seconds()
-    reason = lost(f"not all have met within {seconds:.0f} seconds")
+    reason = lost_process(f"not all have met within {seconds:.0f} seconds")
     timer = threading.Timer(seconds, _end_process, [reason])
     timer.daemon = True
     timer.start()
@@ -73,7 +73,7 @@ def ended_after(limit: datetime.timedelta) -> Iterator[None]:
         faulthandler.cancel_dump_traceback_later()
 
 
-def lost(reason: str) -> str:
+def lost_process(reason: str) -> str:
     """The error of a run that has lost a process."""
     return (
         f"all processes of a run must stay alive: {reason}; "

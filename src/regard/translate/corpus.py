@@ -102,12 +102,12 @@ class Job:
     model: str
     """the folder"""
     opening: Mapping[str, Any] = field(default_factory=dict)
-    """how `regard.load` is to open it"""
+    """options of `regard.load`"""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """of the translation"""
+    """options of the translation"""
     block_bytes: int = BLOCK_BYTES
     side: int | None = None
-    """of pairs, which one to translate; without it a line is one text"""
+    """column of pairs to translate, 1 or 2; None where a line is one text"""
 
     def run(self, execute: Execute, say: Callable[[str], None]) -> int:
         """Translate what is not there yet; the number of lines done now."""

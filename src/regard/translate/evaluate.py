@@ -41,7 +41,7 @@ class Score(_Named):
     bleu: float
     chrf: float
     bleu_signature: str
-    """how BLEU was computed: only figures of the same signature may be compared"""
+    """settings of BLEU; only figures of the same signature may be compared"""
     chrf_signature: str
     num_sentences: int
 

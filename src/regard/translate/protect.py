@@ -56,13 +56,13 @@ class MaskedSentence:
     given: str
     text: str
     spans: list[ProtectedSpan]
-    """in the given sentence"""
+    """protected spans of the given sentence"""
     stand_ins: list[StandIn]
     marks: list[Mark]
     """tags, and where they stood in the masked text"""
     starts: Sequence[int]
     ends: Sequence[int]
-    """for each character of the masked text the span in the given sentence that it stands for"""
+    """span in the given sentence of each character of the masked text"""
     in_capitals: bool
 
     @property

@@ -23,7 +23,7 @@ class TranslateOptions:
     prefix: str = ""
     """text that every output begins with"""
     prefix_tokens: Sequence[int] = ()
-    """the same as tokens, from the beginning of the output; look forces a next word by it"""
+    """the prefix as tokens; look forces a next word by it"""
     banned: Sequence[str] = ()
     """words that no output holds, spelt exactly so, however they are tokenized"""
     required: Sequence[str] = ()

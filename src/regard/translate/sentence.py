@@ -42,7 +42,7 @@ class Prepared(NamedTuple):
     """place among the sentences of a call, for sampling"""
 
 
-class _Found(NamedTuple):
+class _SearchOutput(NamedTuple):
     """What a search found for a sentence."""
 
     searched: SearchInput
@@ -77,7 +77,7 @@ class SentenceTranslator:
         spans = [
             each
             for each in find_protected(given, self._normaliser.knows)
-            if not any(_takes(term, each) for term in terms)
+            if not any(_takes_precedence(term, each) for term in terms)
             and not any(occurrences(word, each.text) for word in options.banned)
             and not any(each.text in asked for asked in (options.prefix, *options.required))
         ]
@@ -130,7 +130,7 @@ class SentenceTranslator:
             for (place, each), ids in zip(searched.items(), encoded, strict=True)
         }
 
-    def _looping(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
+    def _looping(self, prepared: Sequence[Prepared], found: Mapping[int, _SearchOutput]) -> dict[int, SearchInput]:
         """The same searches without repetition, for translations that repeated themselves."""
         if self._decode.no_repeat_ngram or self._decode.method == "sample":
             return {}
@@ -141,7 +141,7 @@ class SentenceTranslator:
             if is_looping(each.candidates[0].token_ids) and not is_looping(self._source.encode(prepared[place].given))
         }
 
-    def _lacking(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
+    def _lacking(self, prepared: Sequence[Prepared], found: Mapping[int, _SearchOutput]) -> dict[int, SearchInput]:
         """The same searches with required words, for translations that lack stand-ins or terms."""
         if self._decode.method != "beam":
             return {}
@@ -162,14 +162,14 @@ class SentenceTranslator:
                 inputs[place] = replace(each.searched, constraints=constraints)
         return inputs
 
-    def _search(self, prepared: Sequence[Prepared], inputs: Mapping[int, SearchInput]) -> dict[int, _Found]:
+    def _search(self, prepared: Sequence[Prepared], inputs: Mapping[int, SearchInput]) -> dict[int, _SearchOutput]:
         """The n best of each input with different texts; where too many are alike the beam widens.
 
         One text can be written in different tokens, and each way is a hypothesis of its own.
         """
         n_best, beam = self._decode.n_best, self._decode.beam
         is_plain = n_best == 1 or self._decode.method == "sample"
-        found: dict[int, _Found] = {}
+        found: dict[int, _SearchOutput] = {}
         missing = dict(inputs)
         for _ in range(1 if is_plain else _WIDENINGS + 1):
             if not is_plain:
@@ -186,7 +186,7 @@ class SentenceTranslator:
                     for one in candidates:
                         by_text.setdefault(" ".join(one.text.split()), one)
                     candidates = list(by_text.values())[:n_best]
-                found[place] = _Found(each, candidates)
+                found[place] = _SearchOutput(each, candidates)
             missing = {i: each for i, each in missing.items() if len(found[i].candidates) < n_best}
             beam = min(2 * beam, MOST_HYPOTHESES)
         return found
@@ -294,7 +294,7 @@ def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
     )
 
 
-def _takes(term: TermPlace, span: ProtectedSpan) -> bool:
+def _takes_precedence(term: TermPlace, span: ProtectedSpan) -> bool:
     """Whether a term takes precedence over a protected span: it overlaps the span and is not a word inside of it."""
     is_inside = span.span[0] <= term.span[0] and term.span[1] <= span.span[1]
     return term.span == span.span if is_inside else overlap(term.span, span.span)

@@ -20,9 +20,9 @@ class Candidate:
 
     text: str
     written: str
-    """what the model wrote, before protected spans were restored"""
+    """output of the model, before protected spans are restored"""
     tokens: list[str]
-    """of what it wrote, without beginning and end"""
+    """tokens of the output, without beginning and end"""
     token_ids: list[int]
     score: float
     """rank of the candidate: log-probability after length and coverage penalty"""
@@ -34,7 +34,7 @@ class Candidate:
     edited: bool = False
     """whether the text differs from what the model wrote"""
     alignment: list[Link] | None = None
-    """where asked for: each word of the text with its word of the sentence, as character spans"""
+    """word links between the sentence and the text, as character spans; None unless asked for"""
 
 
 FLAGS = {
@@ -47,7 +47,7 @@ FLAGS = {
     "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
     "lost": "translation(s) lack an address, a placeholder or the like that should have come back letter for letter",
 }
-"""what a user should know of a sentence, as a warning says it"""
+"""warnings about a sentence, by flag"""
 
 _NUM_SHOWN = 40
 """characters of a sentence shown in a warning"""
@@ -65,13 +65,13 @@ class Sentence:
     """some of FLAGS; empty where nothing is wrong"""
     normalised: str = ""
     protected: str = ""
-    """what the model read: with stand-ins for protected spans"""
+    """input of the model, with stand-ins for protected spans"""
     source_start: int = 0
     """offset in the source text"""
     start: int = 0
     """offset of the best candidate in the translation"""
     search: SearchInput | None = None
-    """of the best candidate; None where nothing was searched, or only the parts were"""
+    """search of the best candidate; None for a copied sentence, and for one translated in parts"""
     parts: list[Sentence] = field(default_factory=list)
     """the sentences that were translated instead of this one, around its protected spans"""
 

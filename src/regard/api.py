@@ -15,6 +15,7 @@ from regard.config import DecodeConfig, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
+from regard.exchange.formats import import_model as import_model
 from regard.folder.catalogue import available as available
 from regard.folder.catalogue import find, find_model, shown
 from regard.folder.checkpoint import open_tokenizers
@@ -293,19 +294,3 @@ def export(
         return write_site(find(model), Path(output))
     others = [(find(other), share) for other, share in mix]
     formats.write(find(model), Path(output), to, weights, others)
-
-
-def import_model(
-    folder: str | Path, output: str | Path, *, weights: str = "fp32", prompt: str = "", **options: Any
-) -> None:
-    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, or a GGUF file or a
-    checkpoint of llama2.c, and write a model folder.
-
-    prompt: text put before every input, such as T5's "translate English to German: ".
-    The options are source_language="", target_language="", and convert_pickle=False: read weights from
-    pytorch_model.bin too; nothing of that pickle is run.
-    """
-    from regard.exchange.huggingface import ImportOptions
-
-    weights = formats.check_format("regard", weights)
-    formats.read(Path(folder), Path(output), ImportOptions(weights, prompt=check_text(prompt, "prompt"), **options))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from regard.errors import ModelError, UsageError, needs_extra, suggest
 from regard.folder.checkpoint import CARD, read_card, read_files, read_tensors, save
 from regard.folder.manifest import read_manifest
 from regard.folder.tensors import WeightForm
-
-if TYPE_CHECKING:
-    from regard.exchange.huggingface import ImportOptions
+from regard.text import check_text
 
 _FORMS: dict[str, tuple[WeightForm, ...]] = {
     "regard": ("int8", "fp16", "fp32"),
@@ -58,15 +56,25 @@ def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequ
         _write_own(folder, output, form, with_graphs=to == "regard")
 
 
-def read(folder: Path, output: Path, options: ImportOptions) -> None:
-    """Read a Hugging Face folder, a GGUF file or one of llama2.c and write ours, with graphs if onnx is installed."""
-    from regard.exchange.huggingface import import_file, import_folder
+def import_model(
+    folder: str | Path, output: str | Path, *, weights: str = "fp32", prompt: str = "", **options: Any
+) -> None:
+    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, or a GGUF file or a
+    checkpoint of llama2.c, and write a model folder, with graphs if onnx is installed.
 
+    prompt: text put before every input, such as T5's "translate English to German: ".
+    The options are source_language="", target_language="", and convert_pickle=False: read weights from
+    pytorch_model.bin too; nothing of that pickle is run.
+    """
+    from regard.exchange.huggingface import ImportOptions, import_file, import_folder
+
+    folder, output = Path(folder), Path(output)
+    asked = ImportOptions(check_format("regard", weights), prompt=check_text(prompt, "prompt"), **options)
     if not folder.exists():
         raise UsageError(f"a model to import must be a folder or a file: {folder} is none; check the path")
     check_output(output, "regard")
-    import_model = import_folder if folder.is_dir() else import_file
-    import_model(folder, output, options, _onnx().export if find_spec("onnx") else None)
+    read = import_folder if folder.is_dir() else import_file
+    read(folder, output, asked, _onnx().export if find_spec("onnx") else None)
 
 
 def check_format(to: str, weights: str | None) -> WeightForm:

@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -261,7 +261,7 @@ def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str,
                     shutil.copyfile(file, fresh / file.name)
         else:
             fresh.rmdir()
-            formats.read(files, fresh, options)
+            formats.import_model(files, fresh, **asdict(options))
         write_file(fresh / ORIGIN, json.dumps(origin, indent=1).encode())
         replace_files(fresh, place, last=CONFIG)
 

@@ -82,17 +82,7 @@ def describe(run: Run) -> Document:
         "training": run.step.describe(subject) if run.step else None,
         "hidden": {"encoder.self": None, "decoder.self": None if run.plan.sees_future else "future", "cross": None},
         "steps": _steps(run),
-        "hypotheses": [
-            {
-                "tokens": each.tokens,
-                "token_strings": subject.target.token_strings(each.tokens),
-                "text": subject.target.decode(each.tokens),
-                "score": each.score,
-                "log_probability": each.log_probability,
-                "stop": each.stop,
-            }
-            for each in run.found.hypotheses
-        ],
+        "hypotheses": _hypotheses(run),
         "output": _output(run),
         "parameters": {name: list(value.shape) for name, value in subject.network.state_dict().items()},
         "criteria": None if config.is_recurrent else criteria(config),
@@ -100,6 +90,21 @@ def describe(run: Run) -> Document:
         "changes": changes,
         "compare": None,
     }
+
+
+def _hypotheses(run: Run) -> list[Document]:
+    """The outputs that the search found, best first."""
+    return [
+        {
+            "tokens": each.tokens,
+            "token_strings": run.subject.target.token_strings(each.tokens),
+            "text": run.subject.target.decode(each.tokens),
+            "score": each.score,
+            "log_probability": each.log_probability,
+            "stop": each.stop,
+        }
+        for each in run.found.hypotheses
+    ]
 
 
 def _of_heads(config: ModelConfig) -> Document:

@@ -45,6 +45,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "gru, dot": {"architecture": "gru", "attention": "dot", **RECURRENT},
 }
 
+SHALLOW = dict(num_encoder_layers=1, num_decoder_layers=1)
 OPENED = ("decoder-only", "learned, pre-norm, gelu", "relative, silu", "bert", "lstm", "gru, dot")
 """variants whose panels are all opened"""
 
@@ -94,7 +95,7 @@ def views_of(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -> None:
-    look = Look(Session(make_subject(**VARIANTS[variant]), PROMPT, DECODE))
+    look = Look(Session(make_subject(**{**SHALLOW, **VARIANTS[variant]}), PROMPT, DECODE))
     run = look.session.original
     page = serve(look)
     places, derived = cells(run), set()

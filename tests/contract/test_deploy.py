@@ -25,7 +25,7 @@ def test_what_is_set_is_a_setting() -> None:
         assert found or path.name == "compose.gpu.yaml"
 
 
-def test_the_containerfile_copies_what_is_there_and_runs_as_nobody_special() -> None:
+def test_the_containerfile_copies_what_is_there_and_the_compose_files_fit_it() -> None:
     stages = re.findall(r"^FROM (\S+) AS (\w+)$", CONTAINERFILE, re.MULTILINE)
     assert [name for _, name in stages] == ["base", "cuda", "cpu"]  # the last is what is built where none is named
     assert CONTAINERFILE.count("USER regard\n") == 2 and 'ENTRYPOINT ["regard", "serve"]' in CONTAINERFILE
@@ -35,9 +35,6 @@ def test_the_containerfile_copies_what_is_there_and_runs_as_nobody_special() -> 
     assert all((ROOT / source).exists() for source in copied)
     wanted = {"pyproject.toml", "README.md", "LICENSE", "src/regard", "recipes", "requirements.txt", "constraints.txt"}
     assert copied == wanted
-
-
-def test_the_compose_files_fit_the_containerfile() -> None:
     for name in ("compose.yaml", "compose.gpu.yaml"):
         [about] = yaml.safe_load((FOLDER / name).read_text())["services"].values()
         assert f" AS {about['build']['target']}\n" in CONTAINERFILE

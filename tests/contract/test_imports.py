@@ -19,12 +19,9 @@ def modules_after(code: str) -> set[str]:
     return set(run.stdout.splitlines()[-1].split())
 
 
-def test_importing_regard_and_its_settings_imports_nothing_else() -> None:
+def test_importing_regard_imports_nothing_else_and_help_only_typer() -> None:
     code = "import regard; regard.UsageError; regard.TrainConfig()"
     assert not modules_after(code) & (HEAVY | {"typer"})
-
-
-def test_help_imports_only_typer() -> None:
     code = "import regard.cli.main\ntry: regard.cli.main.app(['train', '--help'])\nexcept SystemExit: pass"
     modules = modules_after(code)
     assert "typer" in modules and not modules & HEAVY

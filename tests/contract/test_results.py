@@ -59,13 +59,10 @@ def unfounded(paragraph: str, evidence: object) -> list[str]:
     ]
 
 
-def test_a_figure_that_is_quoted_was_measured() -> None:
+def test_a_figure_that_is_quoted_was_measured_and_another_would_be_noticed() -> None:
     for page, paragraph, name in quotations():
         evidence = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
         assert unfounded(paragraph, evidence) == [], (page, name)
-
-
-def test_another_figure_would_be_noticed() -> None:
     evidence = {"rows": [{"batch 32": 1886526, "share": 0.8357}], "hardware": "2 cores"}
     assert unfounded("`x 99` at 32 on 2 cores: 1,886,526, 0.84 and 83.6 %", evidence) == []
     assert unfounded("1,886,527 and 0.85, 83.5 % on 4", evidence) == ["1,886,527", "0.85", "83.5", "4"]

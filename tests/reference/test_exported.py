@@ -170,7 +170,6 @@ def test_onnx_runs_by_itself(norm: str, tmp_path: Path) -> None:
         ("huggingface", {"architecture": "decoder-only"}, "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "),
         ("huggingface", {"architecture": "encoder-only"}, "a Hugging Face folder can only hold a model with architecture=encoder-decoder or decoder-only: got encoder-only; "),
         ("ctranslate2", {"position": "relative"}, "a CTranslate2 folder can only hold a model with position=sinusoidal or learned or rotary: got relative; "),
-        ("ctranslate2", {"d_k": 11}, "a CTranslate2 folder can only hold a model with d_k=6: got 11; "),
         ("onnx", {"position": "relative"}, "an ONNX graph holds no recurrent model, relative positions or d_k"),
         ("tensorflow", {}, "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx, web: got 'tensorflow'; "),
     ],

@@ -20,14 +20,11 @@ from regard.translate import search as batched
 TEXTS = ["Le chat dort.", "", "Jane visite l'Afrique en septembre.", "  ", "Bonjour", "Je vais bien"]
 
 
-def test_neighbours_do_not_matter_and_the_order_is_kept(model: Model) -> None:
+def test_neighbours_do_not_matter_and_a_text_is_its_sentences(model: Model) -> None:
     assert model.translate(TEXTS) == [model.translate(text) for text in TEXTS]
     assert model.translate(TEXTS[::-1]) == model.translate(TEXTS)[::-1]
     assert model.translate([]) == []
     assert model.translate("\u00a0\n") == "\u00a0\n"
-
-
-def test_a_text_is_translated_sentence_by_sentence(model: Model) -> None:
     first, second, third = "Le chat dort.", "Il fait beau !", "Bonjour"
     out = model.translate(f" {first}  {second}\n\n{third}\n")
     assert out == " {}  {}\n\n{}\n".format(*model.translate([first, second, third]))
@@ -36,7 +33,7 @@ def test_a_text_is_translated_sentence_by_sentence(model: Model) -> None:
     assert [sentence.source for sentence in details.sentences] == [text]
 
 
-def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
+def test_what_is_too_long_is_cut_and_a_word_without_end_copied(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "le chat dort " * 500
     with pytest.warns(RegardWarning, match="1 sentence.* more than 256 tokens.* translated in parts") as said:
         details = model.translate(text, details=True)
@@ -44,9 +41,14 @@ def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
     assert "".join(s.source for s in details.sentences).replace(" ", "") == text.replace(" ", "")
     encode = model.translator.source.encode
     assert max(len(encode(sentence.source)) for sentence in details.sentences) <= 256
+    monkeypatch.setattr(batched, "search", None)
+    with pytest.warns(RegardWarning, match="1 word.* more than 256 tokens were copied") as said:
+        details = model.translate("a" * 20_000, details=True)
+    assert details.text == "a" * 20_000 and len(said) == 1
+    assert [sentence.flags for sentence in details.sentences] == [["copied"]]
 
 
-def test_details(model: Model) -> None:
+def test_details_and_alignment(model: Model) -> None:
     details = model.translate("Le chat dort. Bonjour", n_best=3, beam=5, details=True)
     assert details.text == details.alternatives[0]
     assert len(details.alternatives) == 3
@@ -60,6 +62,16 @@ def test_details(model: Model) -> None:
             assert candidate.stop in ("end", "length")
             assert "".join(candidate.tokens).replace("\u2581", " ").strip() == candidate.text.strip()
     assert details.to_dict()["sentences"][0]["source"] == "Le chat dort."
+    text = " Le chat dort.  Bonjour !"
+    assert model.translate(text, details=True).alignment is None
+    details = model.translate(text, details=True, alignment=True)
+    assert details.alignment
+    for link in details.alignment:
+        assert text[slice(*link.source)].strip() and details.text[slice(*link.target)].strip()
+    for sentence in details.sentences:
+        assert text[sentence.source_start :].startswith(sentence.source)
+        assert details.text[sentence.start :].startswith(sentence.candidates[0].text)
+    assert details.text == model.translate(text)
 
 
 def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,14 +94,6 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
         assert len({candidate.text for candidate in candidates}) == len(candidates) == 4
         assert candidates == sorted(candidates, key=lambda each: (each.stop, -each.score))
     assert widths[0] == 4 and max(widths) in (8, 16)
-
-
-def test_a_word_without_end_is_copied_and_said(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batched, "search", None)
-    with pytest.warns(RegardWarning, match="1 word.* more than 256 tokens were copied") as said:
-        details = model.translate("a" * 20_000, details=True)
-    assert details.text == "a" * 20_000 and len(said) == 1
-    assert [sentence.flags for sentence in details.sentences] == [["copied"]]
 
 
 def test_an_output_that_repeats_itself_is_searched_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,20 +143,7 @@ def test_an_output_without_end_stops_and_is_said(model: Model, monkeypatch: pyte
     assert any("cut at the limit of their length" in str(each.message) for each in said)
 
 
-def test_alignment_is_given_where_it_is_asked_for(model: Model) -> None:
-    text = " Le chat dort.  Bonjour !"
-    assert model.translate(text, details=True).alignment is None
-    details = model.translate(text, details=True, alignment=True)
-    assert details.alignment
-    for link in details.alignment:
-        assert text[slice(*link.source)].strip() and details.text[slice(*link.target)].strip()
-    for sentence in details.sentences:
-        assert text[sentence.source_start :].startswith(sentence.source)
-        assert details.text[sentence.start :].startswith(sentence.candidates[0].text)
-    assert details.text == model.translate(text)
-
-
-def test_options_that_cannot_be_meant(model: Model) -> None:
+def test_only_texts_are_translated_with_options_that_can_be_meant(model: Model) -> None:
     for options, message in (
         ({"bem": 3}, r"unknown key 'bem' \(did you mean 'beam'\?\)"),
         ({"beam": 2, "n_best": 3}, "n_best must be at most beam"),
@@ -166,9 +157,6 @@ def test_options_that_cannot_be_meant(model: Model) -> None:
             model.translate("Bonjour", **options)
     with pytest.raises(UsageError, match="must be one sentence of at most 256 tokens"):
         model.translate("le chat dort " * 500, prefix="The")
-
-
-def test_only_texts_are_translated(model: Model) -> None:
     with pytest.raises(UsageError, match="a str or a list of them: got bytes; convert it"):
         model.translate(b"Bonjour")
     with pytest.raises(UsageError, match="a text must be a str: got bytes"):
@@ -177,16 +165,13 @@ def test_only_texts_are_translated(model: Model) -> None:
         model.translate("A\udcffB")
 
 
-def test_scores_are_the_log_probabilities_of_a_full_pass(model: Model) -> None:
+def test_scores_are_those_of_a_full_pass_whatever_the_neighbours(model: Model) -> None:
     source, target = "Le chat dort.", "The cat sleeps."
     [values] = model.score([source], [target])
     trace = model.trace(source, target)
     written = [*trace["target.tokens"].tolist()[1:], model.manifest.model.eos_id]
     expected = np.log(trace["probabilities"][range(len(written)), written])
     assert values == pytest.approx(expected.tolist(), abs=1e-4)
-
-
-def test_scores_do_not_depend_on_neighbours(model: Model) -> None:
     sources, targets = ["Le chat", "Bonjour", "oui"], ["The cat sleeps", "", "Hello"]
     alone = [model.score([s], [t])[0] for s, t in zip(sources, targets, strict=True)]
     together = model.score(sources, targets)

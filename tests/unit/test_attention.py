@@ -14,7 +14,7 @@ from regard.model.layout import Layout, Visibility
 from regard.trace import Trace
 
 
-def test_one_query_over_two_words_on_paper():
+def test_one_query_over_two_words_and_a_hidden_one_on_paper() -> None:
     """Scores 28 and 26, halved by sqrt(4), give the weights e/(e+1) and 1/(e+1)."""
     query = torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 1, 1, 4)
     key = torch.tensor([[2.0, 1.0, 4.0, 3.0], [4.0, 3.0, 0.0, 4.0]]).reshape(1, 1, 2, 4)
@@ -30,10 +30,7 @@ def test_one_query_over_two_words_on_paper():
     by_hand = [first, 1 - first, 2 * first, 4 * (1 - first)]
     assert context.flatten().tolist() == pytest.approx(by_hand, abs=1e-6)
     assert fused(query, key, value, None).flatten().tolist() == pytest.approx(by_hand, abs=1e-6)
-
-
-def test_a_hidden_word_weighs_nothing():
-    """Of three equal scores one is hidden: the two others share the attention, half each."""
+    # Of three equal scores one is hidden: the two others share the attention, half each.
     query, key = torch.ones(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
     value = torch.tensor([[6.0, 0.0], [0.0, 8.0], [1e30, 1e30]]).reshape(1, 1, 3, 2)
     one, two = Layout.padded(torch.tensor([1]), 1), Layout.padded(torch.tensor([2]), 3)

@@ -26,16 +26,13 @@ def models(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine"
 
 
-def test_by_name_and_as_a_folder(models: Path, made: Path) -> None:
+def test_by_name_as_a_folder_and_by_languages(models: Path, made: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
     assert find(str(made)) == made
     with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
         find("fr-em")
     assert shown(find("fr-en")) == "fr-en"
     assert shown(made) == str(made)
-
-
-def test_by_languages(models: Path) -> None:
     bundled = models.parent / "bundled" / "fr-en"
     assert find_by_languages("fr", "en") == bundled
     assert find_by_languages(None, "en") == bundled
@@ -45,13 +42,6 @@ def test_by_languages(models: Path) -> None:
         find_model("fr-en", "en_US", None)
     with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
         find_by_languages("de", None)
-
-
-def test_the_users_own_comes_first(models: Path, made: Path) -> None:
-    shutil.copytree(made, models / "fr-en")
-    shutil.copytree(made, models / "best")
-    assert find("fr-en") == models / "fr-en"
-    assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]
 
 
 def test_the_one_that_searches(models: Path) -> None:
@@ -80,10 +70,14 @@ def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> Non
         find_by_task("write")
 
 
-def test_broken_folders_are_not_listed(models: Path, made: Path) -> None:
+def test_broken_folders_are_not_listed_and_the_users_own_come_first(models: Path, made: Path) -> None:
     shutil.copytree(made, models / "broken")
     (models / "broken" / "config.json").write_text("{}")
     shutil.copytree(made, models / "empty")
     (models / "empty" / "model.safetensors").unlink()
     [info] = available()
     assert info.name == "fr-en" and info.to_dict()["source_language"] == "fr"
+    shutil.copytree(made, models / "fr-en")
+    shutil.copytree(made, models / "best")
+    assert find("fr-en") == models / "fr-en"
+    assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]

@@ -35,20 +35,30 @@ def model(folder: Path) -> Model:
     return regard.load(folder, engine="onnxruntime", threads=1)
 
 
-def test_ten_turns_are_kept_and_all_replies_differ(model: Model) -> None:
+def test_ten_turns_are_kept_and_all_replies_differ_unsure_ones_too(model: Model) -> None:
     talk = model.chat(seed=3)
     replies = [talk.say("Hello") for _ in range(10)]
     assert all(any(map(str.isalnum, reply)) for reply in replies)
     assert len(set(replies)) == 10
     assert talk.turns[1::2] == replies and talk.turns[::2] == ["Hello"] * 10
+    talk = model.chat(seed=3, least_probability=1.0)  # the older name of min_probability
+    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello", "Hello")]
+    remarks = chatting._UNSURE_REMARKS
+    assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
+    assert replies[-1] not in remarks
 
 
-def test_words_come_one_by_one_and_are_the_reply_to_all_turns(model: Model) -> None:
+def test_words_come_one_by_one_and_end_at_a_stop(model: Model) -> None:
     words = list(model.chat(["Hello.", "Hi."], seed=1).saying("How are you?"))
     assert "".join(words) == model.reply(["Hello.", "Hi.", "How are you?"], seed=1)
     turns = ["Hello.", "Hi.", "How are you?"]
     assert model.reply(turns, temperature=0) == model.reply(turns, temperature=0)
     assert all(len(word.split()) == 1 for word in words)
+    own = model._translator
+    [part] = stream_reply(own, ReplyCandidate("I am not sure. And you?"), ["?", " And"])
+    assert (part.text, part.finish) == ("I am not sure.", "stop")
+    [part] = stream_reply(own, ReplyCandidate("I am not sure."), ["sure!"])
+    assert part.text == "I am not sure."
 
 
 def test_what_the_model_reads(model: Model) -> None:
@@ -159,22 +169,6 @@ def test_words_of_danger_that_the_model_does_not_know(model: Model, reply: str, 
     for _ in search_plan(model._translator, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
         judge.consider([candidate(reply, probability)])
     assert judge.chosen.text == said
-
-
-def test_it_is_unsure_in_other_words_each_time(model: Model) -> None:
-    talk = model.chat(seed=3, least_probability=1.0)  # the older name of min_probability
-    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello", "Hello")]
-    remarks = chatting._UNSURE_REMARKS
-    assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
-    assert replies[-1] not in remarks
-
-
-def test_a_reply_without_tokens_ends_at_a_stop(model: Model) -> None:
-    own = model._translator
-    [part] = stream_reply(own, ReplyCandidate("I am not sure. And you?"), ["?", " And"])
-    assert (part.text, part.finish) == ("I am not sure.", "stop")
-    [part] = stream_reply(own, ReplyCandidate("I am not sure."), ["sure!"])
-    assert part.text == "I am not sure."
 
 
 def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_stopped_at_any_call_there_is_a_whole_checkpoint(tmp_path, monkeypatch, 
     assert order == sorted(order), "on the disk, then under its name, then the old one goes"
 
 
-def test_what_is_not_read_back_as_written_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_read_back_does_not_count_and_a_vanished_folder_stays_so(tmp_path, monkeypatch):
     import regard.train.checkpoints as module
 
     save(tmp_path, 1)
@@ -155,9 +155,6 @@ def test_what_is_not_read_back_as_written_does_not_count(tmp_path: Path, monkeyp
     with pytest.raises(TrainingError, match=r"weights\.a was not read back as it was written"):
         save(tmp_path, 2)
     assert step_of(tmp_path) == 1
-
-
-def test_a_folder_that_has_vanished_is_not_made_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(TrainingError, match="run has vanished"):
         save(run, 1)

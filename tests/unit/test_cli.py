@@ -25,13 +25,7 @@ def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pyt
         assert stdout.buffer.getvalue() == expected  # type: ignore[attr-defined]
 
 
-def test_models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
-    assert "fr-en" in run("models").stdout
-    assert {"fr-en"} <= {info["name"] for info in json.loads(run("models", "--json").stdout)}
-
-
-def test_bad_models(folder: Path, tmp_path: Path) -> None:
+def test_models_and_bad_ones(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_one_sentence(run("translate", "-m", "no-such-model", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", tmp_path, "Bonjour"), 1)
     for name, content in (
@@ -45,15 +39,21 @@ def test_bad_models(folder: Path, tmp_path: Path) -> None:
         result = run("translate", "-m", broken, "Bonjour")
         assert_one_sentence(result, 1)
         assert name in result.stderr
+    monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
+    assert "fr-en" in run("models").stdout
+    assert {"fr-en"} <= {info["name"] for info in json.loads(run("models", "--json").stdout)}
 
 
-def test_bad_options(folder: Path) -> None:
+def test_bad_options_and_a_text_that_begins_with_a_dash(folder: Path) -> None:
     result = run("translate", "--bem", "3", "Bonjour")
     assert result.exit_code == 2 and "--beam" in result.stderr and result.stdout == ""
     assert run("tranlsate").exit_code == 2
     wrong = {"--set": "bem=3", "--beam": 0, "--engine": "steam", "-i": "a.fr", "--device": "foo"}
     for flag, value in {**wrong, "--threads": 0}.items():
         assert_one_sentence(run("translate", "-m", folder, flag, value, "Bonjour"), 2)
+    result = run("translate", "- Bonjour, Jane.")
+    assert result.exit_code == 2 and "goes after --:" in result.stderr
+    assert run("translate", "--", "- Bonjour, Jane.").exit_code == 0
 
 
 def test_a_closed_pipe_ends_in_silence(folder: Path) -> None:
@@ -101,12 +101,6 @@ def test_signals(folder: Path, tmp_path: Path, number: int, code: int) -> None:
         assert process.returncode == code
         assert b"Traceback" not in process.stderr.read()
         assert not list(tmp_path.iterdir())
-
-
-def test_a_text_that_begins_with_a_dash() -> None:
-    result = run("translate", "- Bonjour, Jane.")
-    assert result.exit_code == 2 and "goes after --:" in result.stderr
-    assert run("translate", "--", "- Bonjour, Jane.").exit_code == 0
 
 
 def test_look_chooses_the_model_that_translate_chooses() -> None:

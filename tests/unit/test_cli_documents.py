@@ -48,13 +48,20 @@ def test_many_documents_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert entry.msgstr and placeholders(entry.msgstr) == placeholders(entry.msgid)
 
 
-def test_nothing_is_replaced_unasked(folder: Path, page: Path) -> None:
+def test_nothing_is_replaced_unasked_and_another_kind_of_file_refused(folder, page, tmp_path, monkeypatch):
     message = f"--output must be a new file: {page} is there already; name another, or add --force"
     refused(run("-m", folder, page, "-o", page), message)
     refused(run("-m", folder, page, "-o", page.parent), message)
     assert page.read_bytes() == encoded(".html")
     assert run("-m", folder, page, "-o", page, "--force").exit_code == 0
     assert page.read_bytes() != encoded(".html")
+    monkeypatch.chdir(tmp_path)
+    Path("notes.log").write_text("Bonjour.\n")
+    refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
+    Path("letter.PDF").write_bytes(b"%PDF")
+    refused(run("-m", folder, "letter.PDF"), "got letter.PDF; save it as one of these")
+    Path("letter.DOCX").write_bytes(b"PK")
+    refused(run("-m", folder, "letter.DOCX"), "letter.DOCX: the file must be a whole .docx file", 1)
 
 
 def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch):
@@ -94,16 +101,6 @@ def test_json_tells_every_segment(folder: Path, page: Path) -> None:
             assert sentence["source"][slice(*link["source"])].strip()
             assert best["text"][slice(*link["target"])].strip()
             assert 0 <= link["weight"] <= 1.01
-
-
-def test_a_file_of_another_kind_is_refused_with_what_to_do(folder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("notes.log").write_text("Bonjour.\n")
-    refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
-    Path("letter.PDF").write_bytes(b"%PDF")
-    refused(run("-m", folder, "letter.PDF"), "got letter.PDF; save it as one of these")
-    Path("letter.DOCX").write_bytes(b"PK")
-    refused(run("-m", folder, "letter.DOCX"), "letter.DOCX: the file must be a whole .docx file", 1)
 
 
 XLIFF = '<xliff version="2.0" srcLang="{}" trgLang="{}"><file><unit><segment><source>Hello</source></segment></unit></file></xliff>'

@@ -9,7 +9,7 @@ from cli_fixtures import assert_one_sentence, run
 from regard.api import load
 
 
-def test_score(folder: Path, tmp_path: Path) -> None:
+def test_score_and_line_by_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.fr").write_text("Bonjour\nLe chat\n")
     (tmp_path / "a.en").write_text("Hello\nThe cat\n")
     files = ("--source", tmp_path / "a.fr", "--target", tmp_path / "a.en")
@@ -26,9 +26,6 @@ def test_score(folder: Path, tmp_path: Path) -> None:
     assert_one_sentence(run("score", "-m", folder, "Bonjour"), 2)
     assert_one_sentence(run("score", "-m", folder, "--source", tmp_path / "a.fr"), 2)
     assert_one_sentence(run("score", "-m", folder, stdin=b"no tab\n"), 1)
-
-
-def test_scoring_line_by_line(folder: Path) -> None:
     alone = run("score", "-m", folder, "Bonjour", "Hello").stdout
     result = run("score", "-m", folder, stdin=b"Bonjour\tHello\n\nno tab\nBonjour\tHello\n")
     assert result.exit_code == 1 and result.stdout == f"{alone}\n"

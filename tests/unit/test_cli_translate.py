@@ -85,12 +85,18 @@ def test_nothing_is_half_written(folder: Path, tmp_path: Path) -> None:
     assert result.stdout == load(folder).translate("Bonjour") + "\n"
 
 
-def test_n_best_lines_for_each_line(folder: Path) -> None:
+def test_n_best_lines_for_each_line_and_json(folder: Path) -> None:
     result = run("translate", "-m", folder, "--n-best", 3, stdin=b"Bonjour\n\n")
     lines = result.stdout.split("\n")
     assert len(set(lines[:3])) == 3 and lines[3:] == ["", "", "", ""]
     as_arguments = run("translate", "-m", folder, "--n-best", 3, "Bonjour", "")
     assert as_arguments.stdout == result.stdout
+    flags = ("-m", folder, "--json", "--n-best", 2)
+    result = run("translate", *flags, stdin="Bonjour\n\nLe chat é\n".encode())
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["source"] for answer in answers] == ["Bonjour", "", "Le chat é"]
+    assert len(answers[0]["sentences"][0]["candidates"]) == 2
+    assert answers[1]["text"] == "" and answers[1]["sentences"] == []
 
 
 def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,15 +110,6 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: Path, mo
         monkeypatch.setattr(cli_lines, "arriving_lines", lambda *_, p=portions: iter(p))
         result = run("translate", "-m", folder, *flags)
         assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
-
-
-def test_json(folder: Path) -> None:
-    flags = ("-m", folder, "--json", "--n-best", 2)
-    result = run("translate", *flags, stdin="Bonjour\n\nLe chat é\n".encode())
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [answer["source"] for answer in answers] == ["Bonjour", "", "Le chat é"]
-    assert len(answers[0]["sentences"][0]["candidates"]) == 2
-    assert answers[1]["text"] == "" and answers[1]["sentences"] == []
 
 
 def test_an_answer_comes_before_the_next_line_is_asked(folder: Path) -> None:
@@ -196,16 +193,13 @@ FRENCH = "Le petit chat dort sur la table rouge de la cuisine."
 ENGLISH_LINE = "The small cat is sleeping on the red table in the kitchen."
 
 
-def test_a_first_line_in_another_language_does_not_decide() -> None:
+def test_a_first_line_does_not_decide_and_a_language_that_no_model_reads_is_refused() -> None:
     lines = ["Good morning", FRENCH, FRENCH, "Merci.", "", ENGLISH_LINE]
     result = run("translate", "--from", "auto", stdin="\n".join(lines).encode())
     assert result.exit_code == 0
     found = result.stdout.split("\n")[:-1]
     french = load("fr-en")
     assert found == [*french.translate(lines[:5]), ENGLISH_LINE]
-
-
-def test_a_language_that_no_model_reads_is_refused() -> None:
     german = "Der Hund schläft heute im Garten und die Katze auch, denn es ist warm."
     refused = run("translate", "--from", "auto", stdin=f"{german}\n".encode())
     assert_one_sentence(refused, 2)

@@ -67,11 +67,17 @@ def read_refusal(kind, values) -> str:
     return str(caught.value)
 
 
-def test_an_unknown_key_is_named_with_the_nearest_known_one():
+def test_an_unknown_key_is_named_and_values_converted() -> None:
     sentence = read_refusal(ModelConfig, {"d_modell": 512})
     assert sentence.startswith("recipe.toml: unknown key 'd_modell' (did you mean 'd_model'?); known keys: archi")
     assert "unknown key 'zzz'; known keys: " in read_refusal(TrainConfig, {"zzz": 1})
     assert read_refusal(ModelConfig, {"num_heads": 7}).startswith("d_model must be a multiple of")
+    data = from_dict(DataConfig, {"source": "a.fr", "target": ["a.en", "b.en"], "sampling": 0}, "x")
+    assert data.source == ("a.fr",)
+    assert data.target == ("a.en", "b.en")
+    assert data.sampling == 0.0 and isinstance(data.sampling, float)
+    train = from_dict(TrainConfig, {"steps": None, "packing": True}, "x")
+    assert train.steps is None and train.packing is True
 
 
 @pytest.mark.parametrize(
@@ -84,15 +90,6 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one():
 )
 def test_a_wrong_type_is_named(kind, key, value, sentence):
     assert read_refusal(kind, {key: value}) == f"recipe.toml: {sentence}; correct it"
-
-
-def test_values_from_a_file_are_converted():
-    data = from_dict(DataConfig, {"source": "a.fr", "target": ["a.en", "b.en"], "sampling": 0}, "x")
-    assert data.source == ("a.fr",)
-    assert data.target == ("a.en", "b.en")
-    assert data.sampling == 0.0 and isinstance(data.sampling, float)
-    train = from_dict(TrainConfig, {"steps": None, "packing": True}, "x")
-    assert train.steps is None and train.packing is True
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,9 +15,8 @@ from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, search
 from regard.errors import UsageError
 from regard.generate import continuation
-from regard.generate.continuation import _words, continue_text
+from regard.generate.continuation import continue_text
 from regard.generate.prompts import recent, text_of, text_prompt, to_lines, to_one_line
-from regard.generate.stream import TextChunk
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +27,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Model:
     return regard.load(folder, engine="onnxruntime", threads=1)
-
-
-def written(*parts: str, length: int, starts_apart: bool = False) -> list[str]:
-    return list(_words(iter(map(TextChunk, parts)), length, starts_apart=starts_apart))
-
-
-def test_words_are_given_when_they_are_whole() -> None:
-    assert written(" on", "ce up", "on a ti", "me.", length=9) == [" once", " upon", " a", " time."]
-    assert written(" a", " b", " c", length=2) == [" a", " b"]
-    assert written(" time", " on", starts_apart=True, length=9) == ["time", " on"]
-    assert written(" ", length=3) == []
-    # Near its end a text ends with a sentence.
-    said = written(*(f" w{number}." for number in range(30)), length=20)
-    assert len(said) == 17 and said[-1] == " w16."
-    assert len(written(*(f" w{number}" for number in range(30)), length=20)) == 20
-    assert written(' he "went."', " on and on", length=2) == [" he", ' "went."']
 
 
 def test_a_text_has_as_many_words_as_asked_for(model: Model) -> None:
@@ -108,7 +91,7 @@ def test_best_of_is_for_sampled_texts_with_a_beginning(model: Model) -> None:
         GenerateConfig(best_of=1000)
 
 
-def test_lines_become_one_and_lines_again(model: Model) -> None:
+def test_lines_become_one_and_lines_again_and_what_is_recent(model: Model) -> None:
     for text in ("", "one", "one\n\nthree", "\n"):
         line = to_one_line(text)
         assert "\n" not in line and to_lines(line) == text
@@ -118,9 +101,6 @@ def test_lines_become_one_and_lines_again(model: Model) -> None:
     assert all(after.startswith(before) for before, after in zip(shown, shown[1:], strict=False))
     own = model._translator
     assert text_of(own, text_prompt(own, "Hello.\nJane ").prefix) == "Hello.\nJane "
-
-
-def test_what_is_recent() -> None:
     assert recent(["a  b", "c\nd"]) == ["a b", "c d"]
     long = "word " * 119
     assert recent(["x", "y", long]) == ["y", long.strip()]
@@ -154,6 +134,6 @@ def test_a_beginning_in_another_language_is_told_and_goes_on(folder: Path, model
 
 
 def test_a_beginning_comes_through_a_pipe(folder: Path, model: Model) -> None:
-    written = model.write("Jane", length=500, seed=3)
+    written = model.write("Jane", length=20, seed=3)
     for words in ([], ["-"]):
-        assert write(folder, "--length", 500, "--seed", 3, *words, stdin=b"Jane\n").stdout == written + "\n"
+        assert write(folder, "--length", 20, "--seed", 3, *words, stdin=b"Jane\n").stdout == written + "\n"

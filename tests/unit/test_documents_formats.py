@@ -113,24 +113,20 @@ class Linked:
         self.alignment = [Link((0, 5), (0, 3), 1.0), Link((len("Grand, second et "), 21), (4, 7), 1.0)]
 
 
-def test_words_that_the_translation_leaves_out_are_translated_alone() -> None:
-    answers = {"Grand, second et chat": "big cat", "Grand, {1} et chat": "big {1} cat", "second": "second one"}
-    out = translate_document(
-        b"Grand, <b>second</b> et chat", ".html", lambda texts: [Linked(answers[text]) for text in texts]
-    )
-    assert out.data == b"Big <b>second one</b> cat" and "in parts" in out.warnings[0]
-
-
-def test_front_matter_and_titles_of_markdown() -> None:
+def test_front_matter_and_titles_of_markdown_and_overlapping_tags() -> None:
     text = "---\ntitle: Le chat\nlayout: page\n---\n[Un lien](u \"Son titre\") et ![une image](a.png 'Oh').\n"
     assert loud(text, ".md") == text.replace("Le chat", "LE CHAT").replace("Un lien", "UN LIEN").replace(
         "Son titre", "SON TITRE"
     ).replace(" et ", " ET ").replace("une image", "UNE IMAGE").replace("Oh", "OH")
     colon = translate_document(b"---\ntitle: Un\n---\n", ".md", translator(lambda text: 'A: "b"')).data
     assert colon == b'---\ntitle: "A: \\"b\\""\n---\n'
+    source = 'Un <bx id="1"/>deux <bx id="2"/>trois<ex id="1"/> quatre<ex id="2"/>'
+    text = f'<xliff version="1.2"><file><trans-unit><source>{source}</source></trans-unit></file></xliff>'
+    target = 'UN <bx id="1"/>DEUX <bx id="2"/>TROIS<ex id="1"/> QUATRE<ex id="2"/>'
+    assert f"<target>{target}</target>" in loud(text, ".xliff")
 
 
-def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> None:
+def test_a_lost_placeholder_keeps_its_place_and_words_left_out_are_translated_alone() -> None:
     asked: list[list[str]] = []
 
     def loses(texts: list[str]) -> list[Answer]:
@@ -145,13 +141,11 @@ def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> N
     assert document.segments[0].doubt and document.segments[0].source == "Bonjour %s, merci."
     po = translate_document(b'#: a.c\nmsgid "Oui %s"\nmsgstr ""\n', ".po", loses)
     assert po.data == b'#: a.c\n#, fuzzy\nmsgid "Oui %s"\nmsgstr "OUI %s"\n'
-
-
-def test_overlapping_tags_keep_their_order() -> None:
-    source = 'Un <bx id="1"/>deux <bx id="2"/>trois<ex id="1"/> quatre<ex id="2"/>'
-    text = f'<xliff version="1.2"><file><trans-unit><source>{source}</source></trans-unit></file></xliff>'
-    target = 'UN <bx id="1"/>DEUX <bx id="2"/>TROIS<ex id="1"/> QUATRE<ex id="2"/>'
-    assert f"<target>{target}</target>" in loud(text, ".xliff")
+    answers = {"Grand, second et chat": "big cat", "Grand, {1} et chat": "big {1} cat", "second": "second one"}
+    out = translate_document(
+        b"Grand, <b>second</b> et chat", ".html", lambda texts: [Linked(answers[text]) for text in texts]
+    )
+    assert out.data == b"Big <b>second one</b> cat" and "in parts" in out.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -219,16 +213,13 @@ def test_only_what_readers_see_changes(before: str, after: str) -> None:
     assert translate_document(before.encode(), ".html", same).data == before.encode()
 
 
-def test_a_page_declares_its_new_language() -> None:
+def test_a_page_declares_its_new_language_and_what_is_translated_stays() -> None:
     page = '<html class="fr" lang="fr-FR" xml:lang=\'fr\'><p lang="fr">Oui</p></html>'
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=LANGUAGES)
     expected = '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
     assert out.data.decode() == expected
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
     assert out.data.decode() == page.replace("Oui", "OUI")
-
-
-def test_what_is_translated_already_stays() -> None:
     po = b'msgid "Oui"\nmsgstr "Yes"\n'
     assert translate_document(po, ".po", translator(str.upper)).data == po
     tmx = b'<tmx><tu><tuv xml:lang="fr"><seg>Oui</seg></tuv><tuv xml:lang="en-GB"><seg>Yes</seg></tuv></tu></tmx>'
@@ -252,24 +243,18 @@ def test_a_declared_encoding_is_kept(suffix: str, text: str, encoding: str) -> N
     assert translate_document(data, suffix, same, languages=LANGUAGES).data == data
 
 
-def test_a_byte_order_mark_is_kept() -> None:
+def test_encodings() -> None:
     marks = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le"}
     for mark, encoding in marks.items():
         data = mark + "Été\r\n".encode(encoding)
         out = translate_document(data, ".txt", translator(str.upper)).data
         assert out == mark + "ÉTÉ\r\n".encode(encoding)
-
-
-def test_a_character_that_the_encoding_lacks() -> None:
     cat = translator(lambda text: "猫")
     out = translate_document(b'<meta charset="ascii"><p>chat</p>', ".html", cat).data
     assert out == b'<meta charset="ascii"><p>&#29483;</p>'
     document = translate_document(b"chat", ".txt", cat, encoding="latin-1")
     assert document.data == b"?"
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]
-
-
-def test_bytes_of_another_encoding_are_named() -> None:
     with pytest.raises(DataError, match="must be utf-8 text: got another byte in line 2; name its"):
         translate_document("a\né".encode("latin-1"), ".txt", same)
     assert translate_document(b"\xe9", ".txt", same, encoding="latin-1").data == b"\xe9"

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from document_fixtures import HOSTILE, Answer, same, translator
 from office_fixtures import convert, make_document
+from web_fixtures import zip_of
 
 from regard.documents.document import segment_texts, translate_document
 from regard.errors import DataError
@@ -59,11 +60,8 @@ def test_libreoffice_opens_the_translation_with_every_text(suffix: str, tmp_path
 
 
 def document(content: str, suffix: str = ".docx") -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml" if suffix == ".docx" else "content.xml", content)
-        archive.writestr("picture.png", b"\x89PNG")
-    return buffer.getvalue()
+    name = "word/document.xml" if suffix == ".docx" else "content.xml"
+    return zip_of({name: content.encode(), "picture.png": b"\x89PNG"})
 
 
 def test_runs_keep_their_formats_fields_and_links() -> None:
@@ -98,11 +96,9 @@ def test_runs_keep_their_formats_fields_and_links() -> None:
 def test_a_book_is_translated_with_its_contents_and_language() -> None:
     package = "<package><metadata><dc:title xmlns:dc='d'>Le livre</dc:title><dc:language xmlns:dc='d'>fr</dc:language></metadata></package>"
     page = '<html lang="fr"><body><p>Le <i>chat</i></p></body></html>'
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in {"mimetype": "application/epub+zip", "a.opf": package, "b/one.xhtml": page}.items():
-            archive.writestr(name, content)
-    out = members(translate_document(buffer.getvalue(), ".epub", translator(str.upper), languages=("fr", "en")).data)
+    files = {"mimetype": "application/epub+zip", "a.opf": package, "b/one.xhtml": page}
+    book = zip_of({name: content.encode() for name, content in files.items()})
+    out = members(translate_document(book, ".epub", translator(str.upper), languages=("fr", "en")).data)
     assert out["mimetype"] == b"application/epub+zip"
     assert out["b/one.xhtml"] == b'<html lang="en"><body><p>LE <i>CHAT</i></p></body></html>'
     assert b">LE LIVRE<" in out["a.opf"] and b">en<" in out["a.opf"]

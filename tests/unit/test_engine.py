@@ -31,13 +31,16 @@ def saved(tmp_path: Path, random_model: Callable[..., Transformer]) -> Saver:
     return save
 
 
-def test_auto_takes_graphs_where_there_are_some(saved: Saver) -> None:
+def test_auto_takes_graphs_and_what_needs_torch_is_named(saved: Saver, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = saved()
     assert isinstance(open_engine(folder), OnnxEngine)
     assert isinstance(open_engine(folder, device="cpu"), OnnxEngine)
     assert isinstance(open_engine(folder, "torch"), TorchEngine)
     assert isinstance(open_engine(folder, precision="bf16"), TorchEngine)
     assert isinstance(open_engine(saved(graphs=False)), TorchEngine)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match="^running this model needs the package torch"):
+        open_engine(saved(graphs=False))
 
 
 @pytest.mark.parametrize(
@@ -55,13 +58,7 @@ def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], messa
         open_engine(saved(), **arguments)
 
 
-def test_what_needs_torch_is_named(saved: Saver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtra, match="^running this model needs the package torch"):
-        open_engine(saved(graphs=False))
-
-
-def test_graphs_that_cannot_run(saved: Saver) -> None:
+def test_graphs_that_cannot_run_and_corrupt_weights(saved: Saver) -> None:
     folder = saved()
     (folder / "encoder.onnx").write_bytes(b"\x00 no graph")
     with pytest.raises(ModelError, match=r"encoder.onnx is not a graph that runs here") as caught:
@@ -70,6 +67,12 @@ def test_graphs_that_cannot_run(saved: Saver) -> None:
     (folder / "encoder.onnx").unlink()
     with pytest.raises(ModelError, match=r"needs .*encoder.onnx, which is not there"):
         open_engine(folder)
+    folder = saved()
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+    for kind in ("onnxruntime", "torch"):
+        with pytest.raises(ModelError, match="truncated or corrupt"):
+            open_engine(folder, kind)  # type: ignore[arg-type]
 
 
 def test_graphs_of_another_weight_file(saved: Saver) -> None:
@@ -86,31 +89,19 @@ def test_graphs_of_another_weight_file(saved: Saver) -> None:
         open_engine(folder)
 
 
-def test_corrupt_weights_do_not_reach_a_graph(saved: Saver) -> None:
-    folder = saved()
-    content = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    for kind in ("onnxruntime", "torch"):
-        with pytest.raises(ModelError, match="truncated or corrupt"):
-            open_engine(folder, kind)  # type: ignore[arg-type]
-
-
-def test_an_encoder_alone_writes_nothing(saved: Saver) -> None:
-    folder = saved(graphs=False, architecture="encoder-only")
-    export(folder)
-    assert [path.name for path in folder.glob("*.onnx")] == ["encoder.onnx"]
-    for kind in ("onnxruntime", "torch"):
-        with pytest.raises(UsageError, match="an encoder-only model writes nothing"):
-            open_engine(folder, kind).start([[5, 3]])  # type: ignore[arg-type]
-
-
-def test_exporting_twice_gives_the_same_bytes(saved: Saver) -> None:
+def test_exporting_twice_gives_the_same_bytes_and_an_encoder_alone_writes_nothing(saved: Saver) -> None:
     folder = saved()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     export(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     # Graphs only: the weights stay in their own file.
     assert len(before["encoder.onnx"]) < len(before["model.safetensors"])
+    folder = saved(graphs=False, architecture="encoder-only")
+    export(folder)
+    assert [path.name for path in folder.glob("*.onnx")] == ["encoder.onnx"]
+    for kind in ("onnxruntime", "torch"):
+        with pytest.raises(UsageError, match="an encoder-only model writes nothing"):
+            open_engine(folder, kind).start([[5, 3]])  # type: ignore[arg-type]
 
 
 def test_a_loaded_model_is_the_saved_one(saved: Saver, random_model: Callable[..., Transformer]) -> None:

@@ -197,9 +197,6 @@ def test_each_weight_is_so_much_of_each(models: list[Path], tmp_path: Path) -> N
     for name, tensor in mixed.items():
         wanted = 0.625 * first[name] + 0.25 * second[name] + 0.125 * third[name]
         np.testing.assert_allclose(tensor, wanted, rtol=1e-6, atol=1e-7)
-
-
-def test_mixed_by_the_command(models: list[Path], tmp_path: Path) -> None:
     result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}=0.25")
     assert result.exit_code == 0, result.stderr
     assert isinstance(load(tmp_path / "m").translate("a"), str)

@@ -85,7 +85,7 @@ def test_the_search_writes_the_terms(model, source, glossary, expected, gone):
     assert not any(each in text for each in gone)
 
 
-def test_the_alignment_and_the_scores_are_those_of_the_text(model: Model) -> None:
+def test_the_alignment_and_the_scores_are_those_of_the_text_and_a_banned_term_is_refused(model: Model) -> None:
     source = "Le chat dort."
     plain = model.translate(source, details=True, glossary={"chat": "kitten"})
     assert plain.alignment is None
@@ -98,8 +98,5 @@ def test_the_alignment_and_the_scores_are_those_of_the_text(model: Model) -> Non
     best = found.sentences[0].candidates[0]
     assert not best.edited and len(best.token_log_probabilities) == len(best.tokens) + 1
     assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))
-
-
-def test_a_banned_term_is_refused(model: Model) -> None:
     with pytest.raises(UsageError, match="both banned and asked for"):
         model.translate("Le chat dort.", banned=["kitten"], glossary={"chat": "kitten"})

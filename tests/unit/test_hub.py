@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fixtures import make_model_folder
+from serve_fixtures import wait_until
 from web_fixtures import Page, Web, tar_of, zip_of
 
 from regard.api import load
@@ -74,7 +73,7 @@ def test_an_archive_becomes_a_model_with_a_name(web: Web, models: Path, archive:
     assert bring(f"{web.url}/some/tiny.tar.gz", name="other") == models / "other"
 
 
-def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: Path) -> None:
+def test_a_zip_and_a_folder_come_too_without_links_and_no_torn_archive(web, models, model, archive, tmp_path):
     files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
     web.pages["/zipped.zip"] = Page(zip_of(files))
     assert bring(f"{web.url}/zipped.zip") == models / "zipped"
@@ -84,6 +83,13 @@ def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: 
     assert {path.name for path in folder.iterdir()} == {*files, SUMS, ORIGIN}
     for name, data in files.items():
         assert (folder / name).read_bytes() == data
+    files = {path.name: path.read_bytes() for path in model.iterdir()}
+    web.pages["/linked.tar.gz"] = Page(tar_of(files, links={"extra.json": str(tmp_path / "secret")}))
+    assert not (bring(f"{web.url}/linked.tar.gz") / "extra.json").exists()
+    web.pages["/torn.tar.gz"] = Page(archive[:-500])
+    with pytest.raises(ModelError, match="must be intact"):
+        bring(f"{web.url}/torn.tar.gz")
+    assert "torn" not in in_folder(models)
 
 
 def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(web, models, archive, model):
@@ -109,15 +115,12 @@ def command(*words: str) -> subprocess.Popen[str]:
 
 
 def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: bytes) -> None:
-    held = threading.Event()
     page = Page(archive, cut_after=[6_000])
     page.delays = [0.0, 60.0]  # the second answer is long in coming, so the command hangs
     web.pages["/tiny.tar.gz"] = page
     with command("get", f"{web.url}/tiny.tar.gz") as first:
         part = models / ".tiny.getting" / "tiny.tar.gz.part"
-        deadline = time.monotonic() + 60
-        while len(web.asked) < 2 and time.monotonic() < deadline:
-            held.wait(0.02)
+        wait_until(lambda: len(web.asked) == 2, seconds=60)
         with pytest.raises(UsageError, match="another process is getting tiny; wait for it"):
             bring(f"{web.url}/tiny.tar.gz")
         assert part.stat().st_size == 6_000
@@ -146,16 +149,6 @@ def test_archives_that_are_no_models_are_refused(web: Web, models: Path, files: 
     with pytest.raises(ModelError, match=message):
         bring(f"{web.url}/x.tar.gz")
     assert "x" not in in_folder(models)
-
-
-def test_links_are_left_out_and_torn_archives_refused(web, models, archive, model, tmp_path):
-    files = {path.name: path.read_bytes() for path in model.iterdir()}
-    web.pages["/linked.tar.gz"] = Page(tar_of(files, links={"extra.json": str(tmp_path / "secret")}))
-    assert not (bring(f"{web.url}/linked.tar.gz") / "extra.json").exists()
-    web.pages["/torn.tar.gz"] = Page(archive[:-500])
-    with pytest.raises(ModelError, match="must be intact"):
-        bring(f"{web.url}/torn.tar.gz")
-    assert "torn" not in in_folder(models)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,8 @@ def test_short_sentences_are_recognised(text: str, code: str) -> None:
     assert all(0 <= each <= 1 for each in probabilities)
 
 
-def test_a_text_without_letters_is_in_no_language() -> None:
+def test_a_text_without_letters_is_in_no_language_and_without_the_package_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert language.rank(" \n") == language.rank("!!! 🙂 12:30") == []
-
-
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "_model", lambda: None)
     assert language.detector() is None
     assert language.sure_language("Where is the cat today, my friend?") == ""

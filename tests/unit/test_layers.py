@@ -29,7 +29,7 @@ def test_which_tables_are_one(tied, num_tables, tiny_config):
 PLACES = torch.arange(5)[None]
 
 
-def test_sinusoids_on_paper():
+def test_sinusoids_on_paper_and_in_a_table_as_far_as_it_reaches(tiny_config):
     """With d_model = 4 the second pair turns 100 times slower than the first."""
     encoding = sinusoidal(PLACES, 4)[0]
     assert encoding[0].tolist() == [0, 1, 0, 1]
@@ -38,9 +38,6 @@ def test_sinusoids_on_paper():
     assert encoding[1].tolist() == pytest.approx([0.84147, 0.54030, 0.01, 0.99995], abs=1e-5)
     third = [math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]
     assert encoding[3].tolist() == pytest.approx(third, abs=1e-6)
-
-
-def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
     layer = PositionalEncoding(tiny_config())
     layer.tabulate(7, torch.device("cpu"))
     layer.table.add_(1)  # so that it shows whether a number was looked up
@@ -55,21 +52,15 @@ def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
 T, N = True, False
 
 
-def test_the_future_and_padding_are_hidden_on_paper():
+def test_who_sees_whom_on_paper() -> None:
     words = Layout.padded(torch.tensor([3, 2]), 3)
     assert Visibility(words, words, causal=True).may_attend().tolist() == [
         [[[T, N, N], [T, T, N], [T, T, T]]],
         [[[T, N, N], [T, T, N], [T, T, N]]],
     ]
-
-
-def test_packed_sentences_do_not_see_one_another_on_paper():
     words = Layout.packed(torch.tensor([2, 1, 0]), 3, 2)
     assert Visibility(words, words).may_attend().tolist() == [[[[T, T, N], [T, T, N], [N, N, T]]]]
     assert Visibility(words, words, causal=True).may_attend().tolist() == [[[[T, N, N], [T, T, N], [N, N, T]]]]
-
-
-def test_a_packed_target_sees_its_own_source_on_paper():
     target = Layout.packed(torch.tensor([1, 2, 0]), 3, 2)
     source = Layout.packed(torch.tensor([3, 1, 0]), 4, 3)
     assert Visibility(target, source).may_attend().tolist() == [[[[T, T, T, N], [N, N, N, T], [N, N, N, T]]]]

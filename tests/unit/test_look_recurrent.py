@@ -22,24 +22,6 @@ def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
     )
 
 
-def test_the_document_says_what_there_is() -> None:
-    look = Look(Session(recurrent(), SENTENCE, DECODE, make_subject()))
-    described = look.document()
-    source, target = described["source"]["token_strings"], described["target"]["token_strings"]
-    assert described["model"]["architecture"] == "gru"
-    assert described["model"]["config"]["num_heads"] == 1
-    shape = described["tensors"]["decoder.attention.weights"]["shape"]
-    assert shape == [1, len(target), len(source)]
-    assert described["criteria"] is None
-    assert described["code"]["weights"]["file"] == "src/regard/model/recurrent/attention.py"
-    assert described["code"]["logits"]["file"] == "src/regard/model/network.py"
-    # Side by side with a Transformer.
-    second = described["compare"]
-    assert second["code"]["weights"]["file"] == "src/regard/model/attention.py"
-    assert "decoder.layers.2.cross_attention.weights" in second["tensors"]
-    assert described["source"]["text"] == second["source"]["text"] == SENTENCE
-
-
 @pytest.mark.parametrize("attention", ["none", "general"])
 def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path: Path) -> None:
     folder = save_subject(recurrent(attention, "lstm"), tmp_path / "model")

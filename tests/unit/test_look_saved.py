@@ -44,7 +44,7 @@ def decoded(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
+def test_its_policy_forbids_the_rest_and_a_text_cannot_break_out(look: Look) -> None:
     page = look.html()
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -56,6 +56,12 @@ def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
         assert rules[rule] == f"'sha256-{digest}'"
     assert page.index("Content-Security-Policy") < page.index("<style>")
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+    evil = 'a</script><script>alert(1)</script> & "b" <!-- $&'
+    page = fill_page(evil, {"document": evil})
+    assert page.count("<script") == 2 and "alert(1)</script>" not in page
+    assert carried(page)["document"] == evil
+    [title] = re.findall(r"<title>(.*?)</title>", page)
+    assert html.unescape(title) == evil
 
 
 def test_it_carries_every_number_the_page_can_ask_for() -> None:
@@ -106,15 +112,6 @@ def test_weights_that_are_bytes_stay_bytes_and_exact() -> None:
     assert np.array_equal(rows.reshape(weight.shape) * scales[:, None], weight)
 
 
-def test_a_text_cannot_break_out_of_the_page() -> None:
-    evil = 'a</script><script>alert(1)</script> & "b" <!-- $&'
-    page = fill_page(evil, {"document": evil})
-    assert page.count("<script") == 2 and "alert(1)</script>" not in page
-    assert carried(page)["document"] == evil
-    [title] = re.findall(r"<title>(.*?)</title>", page)
-    assert html.unescape(title) == evil
-
-
 @pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
 def test_a_run_as_a_picture(architecture: str) -> None:
     session = make_session(make_subject(architecture=architecture), "Il a $5 et $6.", beam=1, max_length=16)
@@ -127,14 +124,6 @@ def test_a_run_as_a_picture(architecture: str) -> None:
         assert any(text.startswith(shown) for text in texts)
     assert any("Il a $5 et $6." in text for text in texts)  # no formula
     assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
-
-
-def test_without_matplotlib_the_extra_is_named(look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"\[plot\]"):
-        look.save(tmp_path / "a.png")
-    with pytest.raises(UsageError, match="html, png, svg or safetensors"):
-        look.save(tmp_path / "a.pdf")
 
 
 def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
@@ -176,7 +165,7 @@ def test_the_command_serves_the_page(folder: Path, monkeypatch: pytest.MonkeyPat
     assert len(opened) == 1
 
 
-def test_the_users_mistakes_are_one_sentence(folder: Path) -> None:
+def test_the_users_mistakes_are_one_sentence_and_the_extra_is_named(folder, look, tmp_path, monkeypatch):
     for arguments in (
         [" ", "--json"],
         [SENTENCE, "--compare", "nothing", "--json"],
@@ -188,6 +177,11 @@ def test_the_users_mistakes_are_one_sentence(folder: Path) -> None:
         answer = run("look", *arguments, "--model", folder)
         assert answer.exit_code == 2, arguments
         assert answer.stderr.startswith("regard: ") and answer.stderr.count("\n") == 1
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"\[plot\]"):
+        look.save(tmp_path / "a.png")
+    with pytest.raises(UsageError, match="html, png, svg or safetensors"):
+        look.save(tmp_path / "a.pdf")
 
 
 # ---------------------------------------------------------------------------- given from outside
@@ -230,7 +224,7 @@ def test_weights_of_any_framework_are_shown() -> None:
     assert "<iframe" in view._repr_html_()
 
 
-def test_a_stack_alone_is_enough() -> None:
+def test_a_stack_alone_is_enough_and_weights_that_do_not_fit_are_refused() -> None:
     masked = np.tril(np.ones((1, 1, 2, 2)))
     view = attention(decoder=masked, target=["▁the", "▁ca"])
     assert view.document()["model"]["architecture"] == "decoder-only"
@@ -244,9 +238,6 @@ def test_a_stack_alone_is_enough() -> None:
     [(name, value)] = attention(cross=matrix, source=SOURCE, target=TARGET).weights.items()
     assert name == "decoder.layers.0.cross_attention.weights"
     assert np.array_equal(value, matrix[None])
-
-
-def test_weights_that_do_not_fit_are_refused() -> None:
     for given, error in (
         ({}, UsageError),
         ({"cross": shares(1, 1, 2, 3), "target": TARGET}, UsageError),

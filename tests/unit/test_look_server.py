@@ -137,7 +137,7 @@ def test_questions_are_answered(server: Server, session: Session) -> None:
         refused(server, 400, f"/api/{wrong}")
 
 
-def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) -> None:
+def test_the_probability_of_a_long_word_and_the_plane_are_computed_again(session: Session) -> None:
     """The product is what the model gives the word when it stands there: the same as one pass over it."""
     run = session.original
     asked = probability(run, 2, "September Africa")
@@ -145,9 +145,6 @@ def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) 
     trace = trace_pair(run.subject.network, run.source, [*run.output[:2], *asked["tokens"]])
     expected = [trace["probabilities"][2 + place, token] for place, token in enumerate(asked["tokens"])]
     np.testing.assert_allclose(asked["probabilities"], expected, rtol=1e-4)
-
-
-def test_the_plane_keeps_the_largest_spread(session: Session) -> None:
     answer = pca(session.original)
     trace = session.original.trace
     points = np.concatenate([trace["source.embedding"], trace["target.embedding"]])
@@ -191,7 +188,7 @@ def test_the_code_of_every_box_is_a_page_with_its_line_marked(server: Server, se
         assert f'"{box}"' in line or "def " in line or "class " in line or "keep(" in line, box
 
 
-def test_what_is_not_there_is_said_in_json(server: Server) -> None:
+def test_what_is_not_there_or_no_change_is_said_in_json(server: Server) -> None:
     assert "nothing" in refused(server, 404, "/api/tensor/nothing")
     refused(server, 404, "/api/tensor/param:nothing")
     refused(server, 404, "/api/tensor/steps.0.beams")
@@ -202,9 +199,6 @@ def test_what_is_not_there_is_said_in_json(server: Server) -> None:
     for path in ("/../server.py", "/..%2fserver.py", "//etc/passwd", "/..\\server.py", "/."):
         refused(server, 404, path)
     refused(server, 404, "/index.html%00.js")
-
-
-def test_a_change_must_be_json_of_the_page(server: Server) -> None:
     kind = {"Content-Type": "text/plain"}
     assert ask(server, "/api/whatif", '{"edits": []}', kind)[0].status == 400
     for body in ("{", "[]", '{"edits": 1}', '{"edits": [1]}', '{"edits": [{"kind": "x"}]}'):

@@ -124,7 +124,7 @@ def test_another_word_is_another_sentence(session: Session) -> None:
     assert twice.text == "Le chat visite l'Afrique en septembre!"
 
 
-def test_a_forced_word_stands_where_it_was_forced(session: Session) -> None:
+def test_a_forced_word_stands_where_it_was_forced_and_a_row_attends_as_told(session: Session) -> None:
     encode = session.original.subject.target.encode
     run = session.whatif([{"kind": "force-next", "step": 2, "text": "cat"}])
     forced = [*session.original.output[:2], *encode("cat")]
@@ -134,9 +134,6 @@ def test_a_forced_word_stands_where_it_was_forced(session: Session) -> None:
     )
     forced += encode("fine")
     assert again.output[: len(forced)] == forced[: len(again.output)]
-
-
-def test_a_row_attends_as_it_is_told(session: Session) -> None:
     [change] = CHANGES["edit-row"]
     run = session.whatif([change])
     weights = run.trace[f"{CROSS}.weights"]

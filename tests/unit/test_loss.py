@@ -19,13 +19,20 @@ PAD = 0
 SIZES: Any = dict(source_vocab_size=17, target_vocab_size=17, num_encoder_layers=1, d_model=12, d_ff=19, num_heads=3)
 
 
-def test_equal_to_torch_with_padding() -> None:
+def test_equal_to_torch_with_padding_and_the_divergence_by_hand() -> None:
     logits, correct = torch.randn(11, 7), torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
     sums = smoothed_cross_entropy(logits, correct, PAD, 0.1)
     smoothed = F.cross_entropy(logits, correct, ignore_index=PAD, label_smoothing=0.1, reduction="sum")
     plain = F.cross_entropy(logits, correct, ignore_index=PAD, reduction="sum")
     torch.testing.assert_close(sums.loss, smoothed)
     torch.testing.assert_close(sums.negative_log_likelihood, plain)
+    # KL((1/2,1/2) || (1/4,3/4)) = 1/2 ln 2 + 1/2 ln(2/3); the other way 1/4 ln(1/2) + 3/4 ln(3/2)
+    first, second = torch.log(torch.tensor([[0.5, 0.5]])), torch.log(torch.tensor([[0.25, 0.75]]))
+    forth = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
+    back = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
+    found = symmetric_divergence(first, second, torch.tensor([True]))
+    assert found.item() == pytest.approx((forth + back) / 2, rel=1e-5)
+    assert symmetric_divergence(first, second, torch.tensor([False])).item() == 0
 
 
 @pytest.mark.parametrize("kernel", [kernels.by_formula, kernels.in_place])
@@ -76,16 +83,6 @@ def test_scores_far_apart_do_not_overflow(kernel: Callable[..., kernels.LossGrad
     plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
     torch.testing.assert_close(found[:2], tuple(plain), rtol=error, atol=0)
     assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
-
-
-def test_symmetric_divergence_by_hand() -> None:
-    # KL((1/2,1/2) || (1/4,3/4)) = 1/2 ln 2 + 1/2 ln(2/3); the other way 1/4 ln(1/2) + 3/4 ln(3/2)
-    first, second = torch.log(torch.tensor([[0.5, 0.5]])), torch.log(torch.tensor([[0.25, 0.75]]))
-    forth = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
-    back = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
-    found = symmetric_divergence(first, second, torch.tensor([True]))
-    assert found.item() == pytest.approx((forth + back) / 2, rel=1e-5)
-    assert symmetric_divergence(first, second, torch.tensor([False])).item() == 0
 
 
 NUM_PLACES, SHARE = 13, 0.3

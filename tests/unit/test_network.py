@@ -54,9 +54,6 @@ def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer)
     assert changed == sorted([ids["un"], ids["deux"]])
     assert model.output.weight is model.source.embedding.weight is model.target.embedding.weight
     assert said == f"word vectors for 2 of the {len(ids)} whole words among the source tokens"
-
-
-def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokenizer) -> None:
     with pytest.raises(DataError, match="must have vectors of words in the vocabulary"):
         start(network(tokenizer), tokenizer, write(tmp_path / "v", xyz=[1.0] * 6))
     with pytest.raises(UsageError, match="as wide as d_model=6: those of w have 4 numbers"):

@@ -107,7 +107,7 @@ def test_what_a_vocabulary_knows() -> None:
     assert known_signs(text, tokenizer) == 'L\'été…  "dit il"\n\tдом'
 
 
-def test_signs_change_neither_the_translation_nor_its_words() -> None:
+def test_signs_change_neither_the_translation_nor_its_words_and_capitals_come_back() -> None:
     model = regard.load("fr-en")
     once, often = "L'officier a mangé là.", "L\u2019of\ufb01cier\u00a0 a\u200b mange\u0301 là."
     plain, printed = (
@@ -117,8 +117,5 @@ def test_signs_change_neither_the_translation_nor_its_words() -> None:
     for one, other in zip(plain.alignment, printed.alignment, strict=True):
         assert normalise_text(often[slice(*other.source)]) == once[slice(*one.source)]
         assert one.target == other.target
-
-
-def test_a_text_in_capitals_is_translated_in_capitals() -> None:
     model = regard.load("fr-en")
     assert model.translate("LE CHAT DORT.") == model.translate("Le chat dort.").upper()

@@ -111,16 +111,13 @@ def test_a_trace_ends_in_the_translation(pair: tuple[regard.Model, list[str], li
         assert [stages["text.given"], stages["text.restored"]] == [text, end]
 
 
-def test_a_full_trace_and_a_page_end_in_the_translation(pair: tuple[regard.Model, list[str], list[str]]) -> None:
+def test_a_full_trace_and_a_page_end_in_the_translation_plain_and_whole_texts_too(pair):
     model, given, expected = pair
     for text in sample(given):
         traced = model.trace(text).metadata
         assert (traced["text.given"], traced["text.restored"]) == (text, expected[given.index(text)])
         if text.strip():
             assert model.look(text).text == expected[given.index(text)]
-
-
-def test_plain_and_whole_texts_are_the_same_everywhere(pair: tuple[regard.Model, list[str], list[str]]) -> None:
     model, given, _ = pair
     for text in filter(str.strip, sample(given)):
         for options in ({"split": False}, {"plain": True, "n_best": 6}):

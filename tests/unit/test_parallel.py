@@ -114,16 +114,13 @@ def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(corp
     assert (tmp_path / "errors").read_text().count("stopped by SIGTERM with everything saved") == 2
 
 
-def test_batches_are_dealt_out_in_turn() -> None:
+def test_batches_are_dealt_out_in_turn_and_updates_shared_out() -> None:
     batches = [make_batch(False, seed=seed) for seed in range(5)]
     shares = [share(batches, Processes(rank, 3)) for rank in range(3)]
     assert shares == [[batches[0], batches[3]], [batches[1], batches[4]], [batches[2]]]
     [idle] = share(batches, Processes(6, 7))
     assert idle.num_targets == 0 and (idle.tensors.target_output == PAD_ID).all()
     assert torch.equal(idle.tensors.source, batches[0].tensors.source)
-
-
-def test_an_update_of_chosen_size_is_shared_out_and_another_must_be_sharable() -> None:
     chosen = TrainConfig(batch_tokens=4096, accumulate=3)
     shared = shared_out(chosen, 2)
     assert (shared.batch_tokens, shared.accumulate) == (3072, 4)

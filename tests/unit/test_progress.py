@@ -25,7 +25,7 @@ def test_inverse_square_root_is_equation_3_of_the_paper() -> None:
         assert Progress(plan).rate(step, 0.0) == pytest.approx(paper, rel=1e-12)
 
 
-def test_counted_in_steps_cosine_warms_up_linearly_and_ends_at_zero() -> None:
+def test_cosine_warms_up_and_ends_at_zero_counted_in_steps_and_minutes() -> None:
     settings = TrainConfig(steps=110, warmup=10, learning_rate=0.8, validate_every=40)
     progress = Progress(settings)
     # Half-way after the warm-up cos(pi / 2) = 0.
@@ -34,9 +34,6 @@ def test_counted_in_steps_cosine_warms_up_linearly_and_ends_at_zero() -> None:
         assert progress.rate(step, step * 9.0) == pytest.approx(rate, abs=1e-15)
     assert [n for n in range(1, 111) if progress.is_due(n, 5.0, 0.0)] == [40, 80, 110]
     assert progress.done(110, 0.0) == 1 > progress.done(109, 1e9)
-
-
-def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
     progress, whole = Progress(TIMED), 180.0
     warm = WARMUP_SHARE * whole
     assert progress.rate(1, 0.0) == 0 == progress.rate(9, whole)

@@ -79,12 +79,9 @@ def test_at_worst_the_parts_between_are_translated(tmp_path: Path) -> None:
         model.translate("Le chat https://a.org dort", method="greedy", prefix="The")
 
 
-def test_a_sentence_that_is_all_protected_is_not_translated() -> None:
+def test_all_protected_is_not_translated_and_terms_bans_and_plain_text_go_before() -> None:
     found = load("en-fr").translate("Привет, мир!", details=True)
     assert found.text == "Привет, мир!" and found.sentences[0].candidates[0].tokens == []
-
-
-def test_terms_bans_and_the_plain_text_go_before() -> None:
     model = load("en-fr")
 
     def read(text: str, **options: object) -> str:

@@ -51,11 +51,14 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
         read_recipe(written(tmp_path, text))
 
 
-def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+def test_a_recipe_that_is_not_there_and_text_alone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be readable TOML text"):
         read_recipe(str(tmp_path / "none.toml"))
     with pytest.raises(UsageError, match="must be a .toml file or one of .*paper-base"):
         read_recipe("paper-bse")
+    request = Request(TEXT)
+    assert (request.objective, request.architecture) == ("language", "decoder-only")
+    check(request)
 
 
 def test_settings() -> None:
@@ -99,9 +102,3 @@ CONTRASTIVE = TrainConfig(objective="contrastive")
 def test_contradictions_are_named(request_: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         check(Request(**request_))
-
-
-def test_text_alone_means_a_model_that_writes() -> None:
-    request = Request(TEXT)
-    assert (request.objective, request.architecture) == ("language", "decoder-only")
-    check(request)

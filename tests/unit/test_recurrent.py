@@ -26,15 +26,12 @@ def find(engine: TorchEngine, sources: list[list[int]], **more: Any) -> list[Any
     return search(engine, sources, config, attention=attention)
 
 
-def test_the_search_shows_the_alignment_of_the_full_pass(random_model):
+def test_the_search_shows_the_alignment_of_the_full_pass_if_there_is_one(random_model):
     model = random_model(**ADDITIVE)
     [[best, *_]] = find(TorchEngine(model), SOURCES[:1], attention=True)
     trace = trace_pair(model, SOURCES[0], best.tokens)
     expected = trace["decoder.attention.weights"][0, : len(best.tokens)]
     np.testing.assert_allclose(best.attention, expected, atol=1e-6)
-
-
-def test_a_fixed_vector_has_no_alignment(random_model):
     engine = TorchEngine(random_model(architecture="gru", attention="none", position="none"))
     with pytest.raises(UsageError, match="^an alignment needs a model that attends to its source"):
         find(engine, SOURCES, attention=True)

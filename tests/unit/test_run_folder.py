@@ -46,9 +46,6 @@ def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path:
     assert (tmp_path / "file").read_text() == "mine"
     with pytest.raises(TrainingError, match="must be the folder of an earlier run"):
         run(corpus, tmp_path / "nowhere", resume=True)
-
-
-def test_a_second_trainer_in_a_folder_is_refused(corpus: DataConfig, tmp_path: Path) -> None:
     run(corpus, tmp_path / "run", stop_at=6)
     with pytest.raises(UsageError, match="holds a training run; .* --resume"):
         run(corpus, tmp_path / "run")

@@ -11,15 +11,12 @@ NO_LIMIT = 10_000
 texts = st.text(st.sampled_from("ab éM.!?…;:,)» \n\t\r\u2028\u00a0\u202f\u3000😀一。"), max_size=60)
 
 
-def test_sentences_and_what_stands_between_them() -> None:
+def test_sentences_fields_and_what_stands_between_them() -> None:
     parts = split(" Bonjour M. Dupont.  Il fait beau\u00a0!\r\n\r\nOui.\n", "fr", len, NO_LIMIT)
     assert parts.sentences == ["Bonjour M. Dupont.", "Il fait beau\u00a0!", "Oui."]
     assert parts.separators == [" ", "  ", "\r\n\r\n", "\n"]
     assert parts.num_cut == 0
     assert parts.join(["A.", "B!", "C."]) == " A.  B!\r\n\r\nC.\n"
-
-
-def test_fields_between_tabs_are_parts_of_their_own() -> None:
     parts = split("nom\tprix total\t\tOui. Non.\n\tfin\t\n", "fr", len, NO_LIMIT)
     assert parts.sentences == ["nom", "prix total", "Oui.", "Non.", "fin"]
     assert parts.separators == ["", "\t", "\t\t", " ", "\n\t", "\t\n"]
@@ -44,22 +41,16 @@ def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
     assert found == ["one two three,", "four five"]
     assert split("one two; three, four", "en", len, 15).sentences == ["one two;", "three, four"]
     assert split("一二三四五六七八九十", "zh", len, 5).sentences == ["一二三四五", "六七八九十"]
-
-
-def test_a_word_too_long_to_be_one_stands_alone() -> None:
     parts = split("a b " + "c" * 50 + " d e", "en", len, 10)
     assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.separators == ["", " ", " ", ""]
     assert parts.too_long == {1} and parts.cut == {0, 1, 2} and parts.num_cut == 1
 
 
-def test_a_megabyte_without_a_full_stop_is_cut_whole() -> None:
+def test_very_long_lines() -> None:
     text = "mot " * 250_000
     parts = split(text, "fr", lambda part: part.count(" ") + 1, 160)
     assert parts.join(parts.sentences) == text and parts.num_cut == 1
     assert all(sentence.count(" ") < 160 for sentence in parts.sentences)
-
-
-def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
     once = split("他说：「好！」你呢？一。", "zh", len, NO_LIMIT)
     often = split("他说：「好！」你呢？一。" * 1009, "zh", len, NO_LIMIT)
     assert often.sentences == once.sentences * 1009

@@ -42,10 +42,6 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
     assert [answer["translatedText"], *answer["alternatives"]] == expected
 
 
-def test_what_the_command_warns_about_is_no_warning_here(server: Running) -> None:
-    assert translate(server, q="a" * 9000)["translatedText"] == "a" * 9000
-
-
 def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
     """As `curl -d` sends them; what is no UTF-8, or has no end of fields, is refused in words."""
     text = "Où est l'été ? 😀"
@@ -54,6 +50,7 @@ def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
     for wrong in (fields.encode("utf-16"), "&".join(f"a{i}=1" for i in range(500)).encode()):
         answer = server.ask("POST", "/translate", wrong, {"Content-Type": "application/x-www-form-urlencoded"})
         assert answer.status == 400 and "form" in answer.json["error"]
+    assert translate(server, q="a" * 9000)["translatedText"] == "a" * 9000
 
 
 def test_languages_are_told_and_matched(server: Running) -> None:
@@ -76,7 +73,7 @@ def test_languages_are_told_and_matched(server: Running) -> None:
     assert short["warning"] == "the language of the text is not sure: it is read as French"
 
 
-def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> None:
+def test_a_file_comes_back_translated_in_its_encoding(server: Running, model: regard.Model) -> None:
     answer = server.upload("ma lettre.txt", b"Bonjour.\n\nLe chat dort.\n", source="fr", target="en")
     assert answer.status == 200, answer.body
     parts = urlsplit(answer.json["translatedFileUrl"])
@@ -86,9 +83,6 @@ def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> N
     hello, cat = model.translate(["Bonjour.", "Le chat dort."])
     assert fetched.body.decode().splitlines() == [f"{hello}.", "", f"{cat}."]
     assert fetched.headers["Content-Disposition"] == 'attachment; filename="ma_lettre_en.txt"'
-
-
-def test_the_language_and_the_encoding_of_a_file(server: Running, model: regard.Model) -> None:
     page = "<p title='x y z'>Où est le chat de la maison ?</p>".encode("cp1252")
     for source in ("fr", "auto"):
         answer = server.upload("a.html", page, source=source, target="en")
@@ -133,13 +127,6 @@ def test_a_pair_by_way_of_english(model: regard.Model, folders: list[Path], tmp_
         load(folders[:1], pivot="en")
 
 
-def test_no_file_and_a_file_of_another_kind(server: Running) -> None:
-    assert "missing file" in server.post("/translate_file", {"source": "fr"}).json["error"]
-    answer = server.upload("virus.exe", b"x", source="fr", target="en")
-    assert answer.status == 400 and "not supported" in answer.json["error"]
-    assert server.get("/download_file/unknown.txt").status == 404
-
-
 def test_what_is_wrong_is_said(server: Running) -> None:
     for fields, message in (
         ({"q": None}, "Invalid request: missing q parameter"),
@@ -157,3 +144,7 @@ def test_what_is_wrong_is_said(server: Running) -> None:
         answer = server.post("/translate", {"q": "a", "source": "fr", "target": "en", **fields})
         assert answer.status == 400, fields
         assert set(answer.json) == {"error"} and message in answer.json["error"]
+    assert "missing file" in server.post("/translate_file", {"source": "fr"}).json["error"]
+    answer = server.upload("virus.exe", b"x", source="fr", target="en")
+    assert answer.status == 400 and "not supported" in answer.json["error"]
+    assert server.get("/download_file/unknown.txt").status == 404

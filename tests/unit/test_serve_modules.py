@@ -20,16 +20,7 @@ from regard.serve.server import bind
 from regard.serve.settings import ServerSettings, is_loopback, read_keys
 
 
-def test_only_this_machine_by_default_and_a_public_address_needs_a_key() -> None:
-    assert ServerSettings().host == "127.0.0.1" and ServerSettings().keys == ()
-    for host in ("0.0.0.0", "::", "example.org"):
-        with pytest.raises(UsageError, match="needs a key"):
-            ServerSettings(host=host)
-        assert ServerSettings(host=host, keys=(KEY,)).host == host
-    assert all(map(is_loopback, ("127.0.0.1", "::1", "localhost"))) and not is_loopback("10.0.0.1")
-
-
-def test_settings_that_cannot_be_meant(tmp_path: Path) -> None:
+def test_settings_that_cannot_be_meant_and_a_public_address_needs_a_key(tmp_path: Path) -> None:
     for changes in (
         {"port": 70000},
         {"queue": 0},
@@ -47,17 +38,15 @@ def test_settings_that_cannot_be_meant(tmp_path: Path) -> None:
     path.write_text("# none\n")
     with pytest.raises(UsageError, match="must hold a key"):
         read_keys(path)
+    assert ServerSettings().host == "127.0.0.1" and ServerSettings().keys == ()
+    for host in ("0.0.0.0", "::", "example.org"):
+        with pytest.raises(UsageError, match="needs a key"):
+            ServerSettings(host=host)
+        assert ServerSettings(host=host, keys=(KEY,)).host == host
+    assert all(map(is_loopback, ("127.0.0.1", "::1", "localhost"))) and not is_loopback("10.0.0.1")
 
 
-def test_the_socket() -> None:
-    with bind(ServerSettings(port=0)) as taken:
-        # asyncio sends small segments at once where it sees the protocol's name.
-        assert taken.proto == socket.IPPROTO_TCP
-        with pytest.raises(UsageError, match="free port"):
-            bind(ServerSettings(port=taken.getsockname()[1]))
-
-
-def test_a_rate_refills_and_forgets_the_oldest() -> None:
+def test_a_rate_refills_and_files_are_kept_for_an_hour() -> None:
     now = 0.0
     rate = guard.RateLimit(2, clock=lambda: now)
     assert [rate.wait("a") for _ in range(3)] == [0, 0, 30]
@@ -68,9 +57,6 @@ def test_a_rate_refills_and_forgets_the_oldest() -> None:
         rate.wait(str(i))
     assert len(rate._clients) == 10_000
     assert guard.RateLimit(0).wait("a") == 0
-
-
-def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
     now = 0.0
     kept = libretranslate.FileStore(clock=lambda: now)
     key = kept.add("../a b.txt", b"one")
@@ -122,7 +108,7 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     assert '"signal": "SIGTERM"' in errors and KEY not in errors
 
 
-def test_a_wrong_flag_is_one_sentence() -> None:
+def test_a_wrong_flag_is_one_sentence_and_so_is_a_taken_port() -> None:
     for arguments, message in (
         (("--host", "0.0.0.0"), "needs a key"),
         (("--model", "nobody", "--port", "0"), "folder or the name"),
@@ -131,3 +117,8 @@ def test_a_wrong_flag_is_one_sentence() -> None:
         result = run("serve", *arguments)
         assert_one_sentence(result, 2)
         assert message in result.stderr
+    with bind(ServerSettings(port=0)) as taken:
+        # asyncio sends small segments at once where it sees the protocol's name.
+        assert taken.proto == socket.IPPROTO_TCP
+        with pytest.raises(UsageError, match="free port"):
+            bind(ServerSettings(port=taken.getsockname()[1]))

@@ -32,7 +32,7 @@ def streamed(server: Running, path: str, **fields: Any) -> list[Any]:
     return [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
 
 
-def test_whole_answers(server: Running) -> None:
+def test_whole_answers_and_what_asks_for_nothing(server: Running) -> None:
     ask = {"model": "story", "prompt": "Hello, how", "max_tokens": 11, "seed": 3}
     answer = answered(server, WRITE, **ask)
     [choice] = answer["choices"]
@@ -44,6 +44,11 @@ def test_whole_answers(server: Running) -> None:
     # What was read is counted once for each prompt.
     both = answered(server, WRITE, **{**ask, "prompt": ["Hello, how"] * 2}, n=2)
     assert both["usage"]["prompt_tokens"] == 2 * answer["usage"]["prompt_tokens"]
+    nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
+    nothing = {"frequency_penalty": 0, "response_format": {"type": "text"}, "unheard_of": [1, 2]}
+    answer = answered(server, CHAT, model="chat", messages=HELLO, **nulls, **nothing)
+    [choice] = answer["choices"]
+    assert choice["message"]["role"] == "assistant" and choice["logprobs"] is None
 
 
 def test_a_reply_is_the_one_that_the_command_gives(server: Running, folders: list[Path]) -> None:
@@ -164,7 +169,7 @@ def refused(answer: Answer, param: str) -> None:
     assert error["param"].startswith(param)
 
 
-def test_every_number_is_bounded(server: Running) -> None:
+def test_every_number_is_bounded_and_what_is_wrong_said(server: Running) -> None:
     for value in (0, 10**30, 0.5, True):
         refused(server.post(CHAT, {"model": "chat", "messages": HELLO, "n": value}), "n")
         ask = {"model": "story", "prompt": "a", "max_tokens": value}
@@ -172,9 +177,6 @@ def test_every_number_is_bounded(server: Running) -> None:
     for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
         for value in (-1, 10**400, "x", True):
             refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
-
-
-def test_what_is_wrong_is_said(server: Running) -> None:
     for param, fields in (
         ("messages", {"messages": None}),
         ("messages", {"messages": HELLO * 257}),
@@ -193,25 +195,14 @@ def test_what_is_wrong_is_said(server: Running) -> None:
         refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, name: value}), name)
 
 
-def test_as_many_texts_as_are_allowed_are_not_too_many(folders: list[Path]) -> None:
+def test_as_many_texts_as_are_allowed_and_none_where_one_is_refused(folders: list[Path]) -> None:
     """One request does not fill the queue, whatever it asks for."""
     prompts = [f"Bonjour {number}." for number in range(MAX_TEXTS)]
     story = folders[NAMES.index("story")]
     with running([story], queue=2 * MAX_CHOICES) as server:
         answer = answered(server, WRITE, model="story", prompt=prompts, max_tokens=2)
         assert [each["index"] for each in answer["choices"]] == list(range(MAX_TEXTS))
-
-
-def test_when_one_text_is_refused_the_others_are_not_written(folders: list[Path]) -> None:
     with running([folders[NAMES.index("story")]], queue=MAX_CHOICES - 1) as server:
         ask = {"model": "story", "prompt": "a", "max_tokens": 1000, "n": MAX_CHOICES}
         assert server.post(WRITE, ask).status == 503
         wait_until(lambda: server.worker("story").num_waiting == 0, seconds=5)
-
-
-def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
-    nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
-    nothing = {"frequency_penalty": 0, "response_format": {"type": "text"}, "unheard_of": [1, 2]}
-    answer = answered(server, CHAT, model="chat", messages=HELLO, **nulls, **nothing)
-    [choice] = answer["choices"]
-    assert choice["message"]["role"] == "assistant" and choice["logprobs"] is None

@@ -14,7 +14,7 @@ from regard.train import validation
 from regard.train.rendezvous import Interrupted, Signals
 
 
-def test_the_first_is_remembered_and_the_second_acts() -> None:
+def test_the_first_is_remembered_the_second_acts_and_what_may_be_is_cut_short() -> None:
     number = signal.SIGTERM
     acted: list[int] = []
     before = signal.signal(number, lambda number, frame: acted.append(number))
@@ -29,9 +29,6 @@ def test_the_first_is_remembered_and_the_second_acts() -> None:
         assert acted == [number, number], "what was there before is there again"
     finally:
         signal.signal(number, before)
-
-
-def test_what_may_be_cut_short_is_unless_others_take_part() -> None:
     signals = Signals(many=False)
     with signals.watched(), pytest.raises(Interrupted, match="stopped by SIGTERM") as caught:
         with signals.cutting_short():

@@ -155,18 +155,6 @@ def test_where_memory_runs_out_fewer_are_searched_at_a_time(random_model, source
         static(model)(sources, config, limits(sources, config))
 
 
-MODEL = ModelConfig(
-    source_vocab_size=23,
-    target_vocab_size=23,
-    num_encoder_layers=2,
-    num_decoder_layers=3,
-    d_model=14,
-    d_ff=37,
-    num_heads=2,
-)
-ITEMSIZE = 2
-
-
 def is_power_of_two(number: int) -> bool:
     return number.bit_count() == 1
 
@@ -174,9 +162,9 @@ def is_power_of_two(number: int) -> bool:
 @pytest.mark.parametrize("beam", [1, 3, 5])
 @pytest.mark.parametrize("count", [1, 7, 301])
 @pytest.mark.parametrize(("source_len", "limit"), [(1, 1), (31, 83), (130, 310)])
-def test_a_shape_has_room_for_what_it_is_asked_for(beam: int, count: int, source_len: int, limit: int) -> None:
+def test_a_shape_has_room_for_what_it_is_asked_for(tiny_config, beam, count, source_len, limit):
     config = DecodeConfig(beam=beam, n_best=beam, min_length=1, no_repeat_ngram=2)
-    shape = Room().shape(MODEL, ITEMSIZE, config, count=count, source_len=source_len, limit=limit)
+    shape = Room().shape(tiny_config(), 2, config, count=count, source_len=source_len, limit=limit)
     assert shape.num_sentences >= count and shape.source_len >= source_len and shape.max_len > limit
     assert all(map(is_power_of_two, (shape.num_sentences, shape.source_len, shape.max_len)))
     assert 0 < shape.num_slots <= shape.num_sentences and shape.num_rows <= Room.rows

@@ -67,7 +67,7 @@ def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> Non
     assert BPE.sample([text], 0.0, seed).lists() == [BPE.encode(text)]
 
 
-def test_batches_special_ids_and_words_wherever_they_stand(tokenizer: Tokenizer) -> None:
+def test_batches_special_ids_and_another_programs_tokens(tokenizer: Tokenizer) -> None:
     texts = ["", *sentences(17)]
     assert tokenizer.encode_batch(texts, num_threads=3) == [tokenizer.encode(t) for t in texts]
     several = [[], *map(tokenizer.encode, texts), [2, *tokenizer.encode("a \u2581"), 3]]
@@ -77,9 +77,6 @@ def test_batches_special_ids_and_words_wherever_they_stand(tokenizer: Tokenizer)
     assert "".join(tokenizer.token_strings(ids)) == "\u2581the\u2581cat"
     alone = tokenizer.encode("houses")
     assert tokenizer.encode("houses cat houses")[-len(alone) :] == alone
-
-
-def test_batches_of_another_programs_tokens(tokenizer: Tokenizer) -> None:
     tokens = [each for each in tokenizer.token_strings(range(tokenizer.vocab_size)) if not each.startswith("<0x")]
     words = json.dumps(
         {each: id for id, each in enumerate(["</s>", "<unk>", ">>fra<<", "\u2581猫", "猫", *tokens[4:]])}
@@ -112,7 +109,7 @@ def test_a_very_long_word_among_short_ones_takes_little_memory(tokenizer: Tokeni
     assert peak < 300 * 2**20
 
 
-def test_unigram_draws_in_proportion_to_the_weights() -> None:
+def test_draws_are_as_frequent_as_asked() -> None:
     # All segmentations of a short word, weighted by hand, against how often each was drawn.
     alpha, word, draws = 0.2, "tomka", 20_000
     scores = {UNIGRAM.token_strings([id])[0]: UNIGRAM._processor.get_score(id) for id in range(260, UNIGRAM.vocab_size)}
@@ -129,9 +126,6 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
     assert set(drawn) <= set(ways) and len(ways) > 2
     for pieces, weight in ways.items():
         assert drawn[pieces] / draws == pytest.approx(weight / sum(ways.values()), abs=0.02)
-
-
-def test_bpe_dropout_of_one_merge_happens_as_often_as_asked() -> None:
     draws, alpha = 20_000, 0.5
     ids = BPE.sample(["a"] * draws, alpha, 13).lists()
     assert BPE.token_strings(BPE.encode("a")) == ["\u2581a"]

@@ -7,7 +7,7 @@ from regard.errors import UsageError
 from regard.trace import Trace, at, keep
 
 
-def test_values_are_recorded_under_their_path_in_order():
+def test_values_are_recorded_under_their_path_and_an_unknown_name_suggests_one() -> None:
     trace = Trace()
     keep(trace.at("encoder").at("layers.0"), "norm", 1)
     keep(trace, "memory", 2)
@@ -16,9 +16,6 @@ def test_values_are_recorded_under_their_path_in_order():
     assert len(trace) == 3
     assert "memory" in trace and "norm" not in trace
     assert trace["decoder.norm"] == 3
-
-
-def test_an_unknown_name_is_a_key_error_and_suggests_one():
     trace = Trace()
     keep(trace, "memory", 2)
     with pytest.raises(KeyError) as caught:

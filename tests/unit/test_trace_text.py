@@ -58,7 +58,7 @@ def test_every_stage_of_the_text_is_in_the_trace() -> None:
     assert plain["text.protected"] == text and plain["text.restored"] == plain["text.written"]
 
 
-def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
+def test_a_trace_of_a_given_translation_an_edit_and_one_saved_and_loaded(model: Model, tmp_path: Path) -> None:
     plain = model.trace("Le chat", "The cat")
     assert plain.metadata["target"] == plain.metadata["text.restored"] == "The cat"
     assert not [name for name in plain if name.startswith("steps.")]
@@ -66,6 +66,15 @@ def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
     edited = model.trace("Le chat", "The cat", edits={path: lambda weights: weights * 0})
     assert not edited[path].any()
     assert not np.allclose(edited["logits"], plain["logits"])
+    trace = model.trace("Le chat dort.")
+    trace.save(tmp_path / "one.safetensors")
+    again = Trace.load(tmp_path / "one.safetensors")
+    assert list(again) == list(trace)
+    assert again.metadata == trace.metadata
+    assert all(np.array_equal(again[name], trace[name]) for name in trace)
+    again.save(tmp_path / "two.safetensors")
+    assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.safetensors", "two.safetensors"]
 
 
 def test_an_edit_reaches_the_search(model: Model) -> None:
@@ -89,15 +98,3 @@ def test_an_edit_reaches_the_search(model: Model) -> None:
     # Changing nothing changes nothing, though every step is a whole pass then.
     same = model.trace(source, edits={"memory": lambda memory: memory})
     assert same["target.tokens"].tolist() == plain["target.tokens"].tolist()
-
-
-def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:
-    trace = model.trace("Le chat dort.")
-    trace.save(tmp_path / "one.safetensors")
-    again = Trace.load(tmp_path / "one.safetensors")
-    assert list(again) == list(trace)
-    assert again.metadata == trace.metadata
-    assert all(np.array_equal(again[name], trace[name]) for name in trace)
-    again.save(tmp_path / "two.safetensors")
-    assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.safetensors", "two.safetensors"]

@@ -85,31 +85,25 @@ def test_the_perplexity_is_that_of_the_text_written_out(text: DataConfig, tmp_pa
     assert f"{score.of_tokens:.2f}" in str(score)
 
 
-def test_a_model_learns_on_from_another(text: DataConfig, tmp_path: Path) -> None:
+def test_a_model_learns_on_from_another_and_rows_too_long_are_refused(text: DataConfig, tmp_path: Path) -> None:
     settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
     run(text, tmp_path / "first", settings, model={**SHAPE, "architecture": "encoder-only"})
     run(text, tmp_path / "second", settings, init=tmp_path / "first")
     assert read_manifest(tmp_path / "second").task == "fill"
     choices = load(tmp_path / "second").fill(f"one {MASK} three", n_best=3)
     assert len(choices) == 1 and len(choices[0]) == 3
-
-
-def test_rows_longer_than_the_positions_are_refused(text: DataConfig, tmp_path: Path) -> None:
     shape = {**SHAPE, "architecture": "decoder-only", "position": "learned", "max_positions": 17}
     with pytest.raises(UsageError, match="positions, 17: got max_length=19; lower it"):
         run(text, tmp_path / "run", model=shape)
 
 
-def test_whole_documents_are_held_out() -> None:
+def test_whole_documents_are_held_out_and_of_few_an_end() -> None:
     prose = RunningText([[f"document {number} line {line}" for line in range(5)] for number in range(211)])
     train, valid = hold_out_text(prose, seed=3)
     assert 0 < len(valid) < 20 and len(train) + len(valid) == 211
     assert not {d[0] for d in train.documents} & {d[0] for d in valid.documents}
     again, _ = hold_out_text(prose, seed=3)
     assert again.documents == train.documents
-
-
-def test_of_few_documents_an_end_is_held_out() -> None:
     lines = [f"line {number}" for number in range(300)]
     train, valid = hold_out_text(RunningText([["short"], lines]), seed=3)
     assert train.documents[0] == ["short"]

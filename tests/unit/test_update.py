@@ -128,7 +128,7 @@ def test_a_cause_that_stays_ends_the_run(tmp_path: Path, monkeypatch: pytest.Mon
     assert found is not None and found[1]["step"] >= 6
 
 
-def test_weight_decay_touches_matrices_only() -> None:
+def test_weight_decay_and_the_running_average_by_hand() -> None:
     model = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5))
     optimizer = make_optimizer(model, TrainConfig(weight_decay=0.25))
     decayed, spared = optimizer.param_groups
@@ -136,6 +136,16 @@ def test_weight_decay_touches_matrices_only() -> None:
     assert decayed["weight_decay"] == 0.25
     assert {tuple(p.shape) for p in spared["params"]} == {(5,)}
     assert spared["weight_decay"] == 0.0
+    parameter = nn.Parameter(torch.tensor([1.0]))
+    average = RunningAverage([parameter], decay=0.5)
+    with torch.no_grad():
+        parameter.fill_(3.0)
+    average.update(step=0)  # 0.1 of the past at the very beginning: 0.1 * 1 + 0.9 * 3
+    assert average.values[0].item() == pytest.approx(2.8)
+    average.update(step=1000)  # 0.5 * 2.8 + 0.5 * 3
+    assert average.values[0].item() == pytest.approx(2.9)
+    average.swap()
+    assert parameter.item() == pytest.approx(2.9) and average.values[0].item() == 3
 
 
 class Layers(nn.Module):
@@ -184,19 +194,6 @@ def test_orthogonal_keeps_the_singular_vectors() -> None:
     # the nearest orthogonal matrix is u v; ours points the same way
     cosine = torch.cosine_similarity((u @ v).flatten(1), (left @ torch.diag_embed(values) @ right).flatten(1))
     assert cosine.min() > 0.97
-
-
-def test_the_running_average_by_hand() -> None:
-    parameter = nn.Parameter(torch.tensor([1.0]))
-    average = RunningAverage([parameter], decay=0.5)
-    with torch.no_grad():
-        parameter.fill_(3.0)
-    average.update(step=0)  # 0.1 of the past at the very beginning: 0.1 * 1 + 0.9 * 3
-    assert average.values[0].item() == pytest.approx(2.8)
-    average.update(step=1000)  # 0.5 * 2.8 + 0.5 * 3
-    assert average.values[0].item() == pytest.approx(2.9)
-    average.swap()
-    assert parameter.item() == pytest.approx(2.9) and average.values[0].item() == 3
 
 
 def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,6 @@ def test_which_word_became_which() -> None:
     assert linked("le chat", "the cat", [[0.4, 0.6], [0.1, 0.9]]) == {"the": "le", "cat": "chat"}
     assert linked("le chat", "the cat", [[0.04, 0.6], [0.1, 0.9]]) == {"the": "chat", "cat": "chat"}
     assert align([], "a", [(0, 1)], "", []) == [] == align([[]], "", [], "a", [(0, 1)])
-
-
-def test_tokens_of_a_word_are_summed() -> None:
     [link] = align([[0.3, 0.2, 0.4]], "abcd e", [(0, 2), (2, 4), (4, 6)], "x", [(0, 1)])
     assert link.source == (0, 4) and link.weight == pytest.approx(0.5)
 

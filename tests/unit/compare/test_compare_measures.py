@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.compare.measures import NUM_SYMBOLS, measure_recall, recall_texts, right_share, training_batch, word_of
+from regard.compare.measures import measure_recall, right_share, word_of
 from regard.compare.results import HeadScore, best_head, head_scores
 from regard.compare.study import RecallConfig, parse_study
 from regard.config import Position, sized
@@ -20,17 +20,6 @@ SIZE = {"size": "tiny", "d_model": 16}
 STUDY = parse_study({"corpora": {"generated": {}}, "model": SIZE, "models": MODELS}, "a test")
 
 
-def test_the_symbol_is_as_far_from_both_ends_and_is_the_target() -> None:
-    sources, symbols = recall_texts(7, 5, torch.Generator().manual_seed(1))
-    assert sources.shape == (7, 2 * 5 + 2)
-    assert torch.equal(sources[:, 5], symbols)
-    is_symbol = (sources >= 4) & (sources < 4 + NUM_SYMBOLS)
-    assert is_symbol.sum(dim=1).tolist() == [1] * 7
-    found = training_batch(sources, symbols[:, None])
-    assert torch.equal(found.target_input[:, 1], found.target_output[:, 0])
-    assert found.target_output[:, 1].tolist() == [3] * 7
-
-
 def test_a_symbol_just_read_is_recalled() -> None:
     config = RecallConfig(
         distances=(1,), longest_train=1, steps=100, batch_tokens=120, num_tests=40,
@@ -40,7 +29,7 @@ def test_a_symbol_just_read_is_recalled() -> None:
     assert found[1] > 0.8
 
 
-def test_right_share_by_hand() -> None:
+def test_right_share_by_hand_and_the_best_head() -> None:
     """Tokens: de|ux chats noirs and two bl|ack cats; `black` attends most to `noirs` only with both its tokens."""
     columns = word_of("deux chats noirs", [(0, 2), (2, 4), (4, 10), (10, 16)])
     rows = word_of("two black cats", [(0, 3), (3, 6), (6, 9), (9, 14)])
@@ -54,9 +43,6 @@ def test_right_share_by_hand() -> None:
     )
     links = [(0, 0), (2, 1), (1, 2)]
     assert right_share(weights, rows, columns, links) == pytest.approx(2 / 3)
-
-
-def test_the_best_head_is_the_one_that_is_right_most() -> None:
     names = ["layer 1 head 1", "layer 1 head 2"]
     sentences = [{"most": [[0, 1], [1, 1]], "right": [0.5, 1.0]}]
     against = {"sentences": [{"most": [[0, 1]]}]}

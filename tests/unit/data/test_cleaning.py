@@ -66,7 +66,7 @@ def many(count: int) -> list[tuple[str, str]]:
     return [(FRENCH.format(number), ENGLISH.format(number)) for number in range(count)]
 
 
-def test_lines_in_another_language_are_dropped() -> None:
+def test_lines_in_another_language_are_dropped_and_a_mixed_side_left_alone() -> None:
     strangers = [(GERMAN.format(7), ENGLISH.format("7a")), (FRENCH.format("8b"), GERMAN.format(8))]
     short = [("Guten Tag!", "Good day!")]
     cleaned, report = clean(corpus_of(many(1009) + strangers + short), DataConfig())
@@ -74,9 +74,6 @@ def test_lines_in_another_language_are_dropped() -> None:
     assert report.dropped["wrong language"] == 2
     kept, _ = clean(corpus_of(many(1009) + strangers), DataConfig(wrong_language=True))
     assert len(kept) == 1011
-
-
-def test_a_side_in_several_languages_is_left_alone() -> None:
     mixed = [(GERMAN.format(number), ENGLISH.format(f"{number}m")) for number in range(499)]
     cleaned, report = clean(corpus_of(many(1009) + mixed), DataConfig())
     assert len(cleaned) == 1508

@@ -94,12 +94,22 @@ def test_compressed_files_are_read(tmp_path: Path, suffix: str, opener) -> None:
         read_pairs(pairs=[path])
 
 
-def test_files_of_both_kinds_follow_one_another(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_files_follow_one_another_and_a_label_picks_lines(files: tuple[Path, Path], tmp_path: Path) -> None:
     source, target = write(files[0], b"a\nb\n"), write(files[1], b"A\nB\n")
     pairs = write(tmp_path / "pairs.tsv", b"c\tC\n")
     corpus = read_pairs([source, source], [target, target], [pairs, pairs])
     assert "".join(corpus.sources) == "ababcc"
     assert corpus.starts == [0, 2, 4, 5]
+    mixed = tmp_path / "mixed.tsv"
+    mixed.write_text("a\tb\tnews/2008\nc\td\ttalk\ne\tf\tnews\ng\th\tnewsy\ni\tj\n")
+    corpus = read_pairs(pairs=[f"{mixed}#news", f"{mixed}#talk", f"{mixed}#talk"])
+    assert corpus.sources == ["a", "e", "c", "c"] and corpus.targets == ["b", "f", "d", "d"]
+    assert len(read_pairs(pairs=[mixed])) == 5
+    mixed.write_text(f"{mixed.read_text()}no tab\n")
+    assert read_pairs(pairs=[mixed]).report.named == [f"{mixed}:6: no tab between source and target"]
+    assert read_pairs(pairs=[f"{mixed}#talk"], swapped=True).sources == ["d"]
+    with pytest.raises(DataError, match="must hold lines whose third column is tlak: it has none"):
+        read_pairs(pairs=[f"{mixed}#tlak"])
 
 
 def test_a_huge_line_is_dropped_without_being_held(files: tuple[Path, Path]) -> None:
@@ -143,16 +153,3 @@ def test_parallel_or_unrelated_text_gets_no_warning(files: tuple[Path, Path]) ->
         write(files[0], b"\n".join(source))
         write(files[1], b"\n".join(other))
         assert read_pairs([files[0]], [files[1]]).report.warnings == []
-
-
-def test_a_label_picks_lines_by_their_third_column(tmp_path: Path) -> None:
-    mixed = tmp_path / "mixed.tsv"
-    mixed.write_text("a\tb\tnews/2008\nc\td\ttalk\ne\tf\tnews\ng\th\tnewsy\ni\tj\n")
-    corpus = read_pairs(pairs=[f"{mixed}#news", f"{mixed}#talk", f"{mixed}#talk"])
-    assert corpus.sources == ["a", "e", "c", "c"] and corpus.targets == ["b", "f", "d", "d"]
-    assert len(read_pairs(pairs=[mixed])) == 5
-    mixed.write_text(f"{mixed.read_text()}no tab\n")
-    assert read_pairs(pairs=[mixed]).report.named == [f"{mixed}:6: no tab between source and target"]
-    assert read_pairs(pairs=[f"{mixed}#talk"], swapped=True).sources == ["d"]
-    with pytest.raises(DataError, match="must hold lines whose third column is tlak: it has none"):
-        read_pairs(pairs=[f"{mixed}#tlak"])

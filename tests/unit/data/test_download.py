@@ -24,7 +24,10 @@ def left_behind(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*"))
 
 
-def test_a_file_arrives(web: Web, tmp_path: Path) -> None:
+def test_a_file_arrives_and_cut_connections_are_taken_up(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, cut_after=[70_000, 50_000, 3])
+    assert get(web, tmp_path / "file") == BODY
+    assert [range for _, range in web.asked] == ["", "bytes=70000-", "bytes=120000-", "bytes=120003-"]
     web.pages["/file"] = Page(BODY)
     told: list[tuple[int, int | None]] = []
     path = tmp_path / "folder" / "file"
@@ -33,12 +36,6 @@ def test_a_file_arrives(web: Web, tmp_path: Path) -> None:
     assert left_behind(path.parent) == ["file"]
     md5 = f"md5:{hashlib.md5(BODY, usedforsecurity=False).hexdigest()}"
     assert get(web, tmp_path / "again", checksum=md5) == BODY
-
-
-def test_cut_connections_are_taken_up_where_they_ended(web: Web, tmp_path: Path) -> None:
-    web.pages["/file"] = Page(BODY, cut_after=[70_000, 50_000, 3])
-    assert get(web, tmp_path / "file") == BODY
-    assert [range for _, range in web.asked] == ["", "bytes=70000-", "bytes=120000-", "bytes=120003-"]
 
 
 def test_the_next_call_goes_on_where_the_last_one_gave_up(web: Web, tmp_path: Path) -> None:

@@ -11,16 +11,13 @@ from regard.data.lines import Line, arriving, open_bytes
 from regard.errors import DataError
 
 
-def test_a_line_is_there_before_the_next_one_is_written() -> None:
+def test_lines_come_before_the_next_and_before_bad_bytes() -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as source, os.fdopen(writer, "wb", buffering=0) as sink:
         lines = arriving(source, "test")
         for number in range(3):
             sink.write(f"{number}\n".encode())
             assert next(lines) == [Line(str(number), "\n")]
-
-
-def test_bad_bytes_come_after_all_lines_before_them() -> None:
     lines = arriving(io.BytesIO(b"\xef\xbb\xbfa\nb\n\xff\xfe\nc\n"), "my.txt")
     assert [line.text for line in next(lines)] == ["a", "b"]
     with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):

@@ -64,7 +64,7 @@ def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_work
         assert batch is not None and other is not None and same(batch, other)
 
 
-def test_tokens_are_made_once_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_are_made_once_and_by_several_processes_the_same(tmp_path, monkeypatch):
     corpus = texts(307)
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
@@ -77,9 +77,6 @@ def test_tokens_are_made_once_and_found_again(tmp_path: Path, monkeypatch: pytes
     monkeypatch.undo()
     other = PairStream(corpus, BOTH, **{**made, "max_length": 89})  # type: ignore[arg-type]
     assert other.max_sequence_length == 90, "other settings make them anew"
-
-
-def test_several_processes_make_the_same_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     corpus = texts(907)

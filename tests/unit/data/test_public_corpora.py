@@ -54,7 +54,7 @@ def test_two_members_become_one_file_of_pairs(web: Web, tmp_path: Path, kind: st
     assert obtain(corpus, tmp_path / "data")[0].read_bytes() == first
 
 
-def test_segments_of_a_test_set_are_its_lines(web: Web, tmp_path: Path) -> None:
+def test_segments_are_lines_and_a_text_is_checked_by_what_is_inside(web: Web, tmp_path: Path) -> None:
     sgm = b'<srcset><doc>\n<hl>\n<seg id="1"> Un. </seg>\n</hl>\n<seg id="2">A &amp; B</seg>\n</doc>'
     archive = tar_of({"test/x.fr.sgm": sgm})
     web.pages["/test.tgz"] = Page(archive)
@@ -62,9 +62,6 @@ def test_segments_of_a_test_set_are_its_lines(web: Web, tmp_path: Path) -> None:
     file = DataFile("x.fr", (Source(f"{web.url}/test.tgz", "test/x.fr.sgm", None, md5),))
     [path] = obtain(make(file), tmp_path)
     assert path.read_bytes() == b"Un.\nA &amp; B\n"
-
-
-def test_a_text_is_checked_by_what_is_inside(web: Web, tmp_path: Path) -> None:
     file = DataFile("x.fr.gz", (Source(f"{web.url}/x.fr.gz"),), hashlib.sha256(FRENCH).hexdigest())
     for level in (1, 9):
         web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, level))

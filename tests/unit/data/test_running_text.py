@@ -23,7 +23,7 @@ ORDINARY = [id for id in range(TOKENIZER.vocab_size) if id not in TOKENIZER.spec
 MASKING = Masking(TOKENIZER)
 
 
-def test_an_empty_line_and_a_files_end_end_a_document(tmp_path: Path) -> None:
+def test_documents_end_at_empty_lines_and_unusable_ones_are_named(tmp_path: Path) -> None:
     first, second = tmp_path / "a.txt", tmp_path / "b.txt.gz"
     first.write_text("\n# One\nka\r\n\n \t\n# Two\ntomi")
     second.write_bytes(gzip.compress(b"re\nbi\n"))
@@ -32,9 +32,6 @@ def test_an_empty_line_and_a_files_end_end_a_document(tmp_path: Path) -> None:
     assert len(text) == 3 and text.num_lines == 6
     assert text.num_characters == len("# One\nka\n# Two\ntomi\nre\nbi\n")
     assert read_running_text([second], each_line=True).documents == [["re"], ["bi"]]
-
-
-def test_unusable_lines_are_left_out_counted_and_named(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"ka\n\xff\xfe!\nre\n")
     text = read_running_text([file])
@@ -128,14 +125,11 @@ def test_what_cannot_be_is_refused() -> None:
         Masking(Tokenizer.train(TEXT, vocabulary=300, exact=False))
 
 
-def test_to_fill_in_blanks_texts_are_read_whole_and_short_ones_too() -> None:
+def test_to_fill_in_blanks_texts_are_read_whole_and_in_validation_alike() -> None:
     found = [row for number in range(9) for row in rows(epoch(stream(masked=True), number))]
     assert all(i[-1] == EOS_ID and BOS_ID not in i and EOS_ID not in i[:-1] for i, _ in found)
     assert max(len(i) for i, _ in found) == 12
     assert sum(len(i) - 1 for i, _ in found) == 9 * sum(SIZES)
-
-
-def test_validation_reads_all_of_it_always_with_the_same_blanks() -> None:
     chunks = TextChunks.of(words(), 12, masked=True)
     first, second = (chunks.even_batches(60, MASKING, 7) for _ in range(2))
     assert sum(len(i) - 1 for i, _ in rows(first)) == sum(SIZES)

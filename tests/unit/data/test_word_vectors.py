@@ -65,15 +65,12 @@ def test_every_format_gives_the_same(tmp_path: Path, content: bytes, name: str):
         assert found[word].dtype == np.float32
 
 
-def test_a_fasttext_vector_is_the_mean_of_its_word_and_its_ngrams(tmp_path: Path):
+def test_ngrams_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     found = read(tmp_path, as_fasttext())
     for word, row in WORDS.items():
         buckets = [hashed(gram) % 11 for gram in ngrams(word, 2, 3)]
         rows = [row, *([100.0 + b, 0.0, -b] for b in buckets)]
         np.testing.assert_allclose(found[word], np.mean(rows, axis=0), rtol=1e-5)
-
-
-def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     lines = b"chat 1 2 3\n. . . 4 5 6\n3 7 8 9\n2 3 1 1 1\n"
     (tmp_path / "glove").write_bytes(lines)
     found = read_vectors(tmp_path / "glove", [". . .", "3", "2 3"], 3)

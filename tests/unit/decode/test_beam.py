@@ -106,16 +106,21 @@ def test_neighbours_do_not_matter(toys, device, seed, order):
     assert together == alone
 
 
-def test_never_ending_model_is_cut(toys, device):
+def test_outputs_that_are_cut(toys, device):
     model = toys.model(toys.bigram({2: {4: 0.7, 5: 0.3}, 4: {4: 1.0}, 5: {5: 1.0}}, 7), device)
     config = DecodeConfig(n_best=3)
     [found, longer] = search(model, [[4, 3], [4, 4, 4, 3]], config)
     assert [each.tokens for each in found] == [[4] * 54, [5] * 54]
     assert [each.tokens for each in longer] == [[4] * 58, [5] * 58]
     assert {each.stop for each in found + longer} == {"length"}
-
-
-def test_ended_outputs_rank_before_cut_ones(toys):
+    model = toys.model(toys.hashed(6), device)
+    limits = [Constraints(banned=[[1], [4], [5]])]
+    config = DecodeConfig(n_best=3)
+    [[empty]] = search(model, [[4, 3]], config, constraints=limits)
+    assert (empty.tokens, empty.stop) == ([], "end")
+    config = DecodeConfig(n_best=3, min_length=1)
+    [[stuck]] = search(model, [[4, 3]], config, constraints=limits)
+    assert (stuck.tokens, stuck.stop, stuck.score) == ([], "length", 0.0)
     table = {2: {4: 0.99, 5: 0.01}, 4: {4: 1.0}, 5: {3: 1.0}}
     config = DecodeConfig(beam=2, n_best=2, max_length=3)
     [found] = search(toys.model(toys.bigram(table, 7)), [[6, 3]], config)
@@ -177,17 +182,6 @@ def test_required_search_with_a_large_beam_is_exact(toys, seed):
     [[found]] = search(toys.model(logits), [[5, 3]], config, constraints=[Constraints(required=[[4, 5]])])
     outputs = brute_force(toys, logits, [5, 3], config, vocab=6)
     assert found.tokens == next(tokens for tokens, _ in outputs if toys.contains(tokens, [4, 5]))
-
-
-def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
-    model = toys.model(toys.hashed(6), device)
-    limits = [Constraints(banned=[[1], [4], [5]])]
-    config = DecodeConfig(n_best=3)
-    [[empty]] = search(model, [[4, 3]], config, constraints=limits)
-    assert (empty.tokens, empty.stop) == ([], "end")
-    config = DecodeConfig(n_best=3, min_length=1)
-    [[stuck]] = search(model, [[4, 3]], config, constraints=limits)
-    assert (stuck.tokens, stuck.stop, stuck.score) == ([], "length", 0.0)
 
 
 def test_attention_follows_each_hypothesis(toys, device):

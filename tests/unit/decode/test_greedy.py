@@ -18,7 +18,7 @@ def only(results):
     return [hypotheses[0] for hypotheses in results]
 
 
-def test_follows_the_most_probable_token_to_the_end(toys, device):
+def test_follows_the_most_probable_token_that_may_be_written(toys, device):
     table = {2: {4: 0.6, 5: 0.4}, 4: {5: 0.7, 3: 0.3}, 5: {3: 0.9, 4: 0.1}}
     model = toys.model(toys.bigram(table, vocab=7), device)
     [found] = only(search(model, [[6, 3]], GREEDY))
@@ -29,8 +29,6 @@ def test_follows_the_most_probable_token_to_the_end(toys, device):
     assert math.isclose(found.score, found.log_probability / (8 / 6) ** 0.6, rel_tol=1e-6)
     assert found.attention is None
 
-
-def test_padding_and_beginning_are_never_written(toys, device):
     def logits(source, tokens):
         return np.array([9.0, 0.0, 8.0, 1.0 if len(tokens) > 3 else -1.0, 0.5], dtype=np.float32)
 
@@ -38,10 +36,7 @@ def test_padding_and_beginning_are_never_written(toys, device):
     assert (found.tokens, found.stop) == ([4, 4, 4, 4], "end")
     # Log-probabilities are the model's own: what it may not say still has its share.
     assert found.log_probability < 5 * math.log(0.01)
-
-
-def test_a_prefix_may_be_impossible_and_hold_the_end(toys, device):
-    """A dialogue's turns may end inside a prompt."""
+    # A dialogue's turns may end inside a prompt.
     model = toys.model(toys.bigram({2: {4: 1.0}, 3: {5: 1.0}, 5: {3: 1.0}}, 7), device)
     [found] = only(search(model, [[6, 3]], GREEDY, constraints=[Constraints(prefix=[3])]))
     assert (found.tokens, found.stop) == ([3, 5], "end")
@@ -65,15 +60,7 @@ def test_stream_equals_search(toys, device, config):
         )
 
 
-def test_stream_steps_only_as_far_as_it_is_read(toys):
-    model = toys.model(toys.hashed(11, scale=0.1))
-    items = stream(model, [5, 3], DecodeConfig(method="greedy", min_length=5))
-    assert model.rows == []
-    next(items)
-    assert model.rows == [1]
-
-
-def test_what_cannot_be_asked_for_is_refused(toys):
+def test_what_cannot_be_asked_for_is_refused_and_what_is_not_read_not_made(toys):
     model = toys.model(toys.hashed(11))
     ask = dict(model=model, sources=[[4, 3]])
     with pytest.raises(UsageError, match="required words need beam search"):
@@ -90,6 +77,11 @@ def test_what_cannot_be_asked_for_is_refused(toys):
     with pytest.raises(UsageError, match="required words must fit into max_length: got 5 tokens"):
         limits = [Constraints(required=[[5, 6], [7, 8, 9]])]
         search(config=DecodeConfig(max_length=4), constraints=limits, **ask)
+    model = toys.model(toys.hashed(11, scale=0.1))
+    items = stream(model, [5, 3], DecodeConfig(method="greedy", min_length=5))
+    assert model.rows == []
+    next(items)
+    assert model.rows == [1]
 
 
 def test_a_model_may_give_log_probabilities(toys, device):

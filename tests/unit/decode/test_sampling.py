@@ -21,15 +21,11 @@ def kept(logits) -> list[list[int]]:
 
 
 @BOTH
-def test_top_k_keeps_exactly_k_the_first_of_equals(make):
+def test_top_k_keeps_exactly_k_and_top_p_the_smallest_sufficient_set(make):
     logits = make([[1.0, 3.0, 2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, -math.inf]])
     assert kept(keep_top_k(logits, 1)) == [[1], [0]]
     assert kept(keep_top_k(logits, 3)) == [[1, 2, 3], [0, 1, 2]]
     assert kept(keep_top_k(logits, 0)) == kept(keep_top_k(logits, 9)) == kept(logits)
-
-
-@BOTH
-def test_top_p_keeps_the_smallest_sufficient_set(make):
     logits = make(np.log([[0.1, 0.4, 0.2, 0.3], [0.25, 0.25, 0.25, 0.25]]).tolist())
     assert kept(keep_top_p(logits, 0.39)) == [[1], [0, 1]]
     assert kept(keep_top_p(logits, 0.41)) == [[1, 3], [0, 1]]
@@ -46,18 +42,6 @@ def test_penalties_are_for_what_was_written(make):
     np.testing.assert_allclose(lowered[0], [1.0, 2.0, -np.inf, 1.25, 2.0])
     np.testing.assert_array_equal(lowered[1], np.asarray(logits)[1])
     assert penalise(logits, [[1], [1]], DecodeConfig(method="sample")) is logits
-
-
-def test_a_beginning_that_was_given_has_no_penalty(toys):
-    def alike(source, tokens):
-        return np.zeros(11)
-
-    config = DecodeConfig(method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5)
-    prefix = [4, 4, 5]
-    [[found]] = search(toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
-    [[alone]] = search(toys.model(alike), [[3]], config)
-    assert found.tokens == [*prefix, *alone.tokens[:2]]
-    assert len(set(alone.tokens)) == 5, "none comes again while there are others"
 
 
 @BOTH
@@ -107,10 +91,20 @@ def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
     ]
 
 
-def test_one_candidate_is_greedy(toys, device):
+def test_one_candidate_is_greedy_and_a_given_beginning_has_no_penalty(toys, device):
     model = toys.model(toys.hashed(11), device)
     greedy = search(model, SOURCES, DecodeConfig(method="greedy"))
     for changes in (dict(top_k=1), dict(top_p=1e-6), dict(temperature=1e-6)):
         config = DecodeConfig(method="sample", seed=7, **changes)
         found = search(model, SOURCES, config)
         assert [each[0].tokens for each in found] == [each[0].tokens for each in greedy]
+
+    def alike(source, tokens):
+        return np.zeros(11)
+
+    config = DecodeConfig(method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5)
+    prefix = [4, 4, 5]
+    [[found]] = search(toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
+    [[alone]] = search(toys.model(alike), [[3]], config)
+    assert found.tokens == [*prefix, *alone.tokens[:2]]
+    assert len(set(alone.tokens)) == 5, "none comes again while there are others"

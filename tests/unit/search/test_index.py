@@ -48,13 +48,20 @@ def test_only_what_changed_is_read_again(reader: TextEncoder, texts: Path, tmp_p
     assert "Le chat" not in [passage.text for passage in last.passages]
 
 
-def test_other_weights_read_everything_again(reader, model_folder, texts, tmp_path):
+def test_other_weights_read_everything_again_and_folders_of_others_stay(reader, model_folder, texts, tmp_path):
     update(tmp_path / "index", reader, [texts])
     by_torch = TextEncoder.open(model_folder, kind="torch")
     assert by_torch.fingerprint == reader.fingerprint, "both compute in float32"
     other = TextEncoder.open(model_folder, threads=1)
     other.__dict__["fingerprint"] = "another"
     assert update(tmp_path / "index", other, [texts]).num_read == 5
+    with pytest.raises(UsageError, match="holds"):
+        update(texts, reader, [texts])
+    assert not (texts / INDEX).exists()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="must be a folder that can be written"):
+        update(tmp_path / "file", reader, [texts])
+    assert load(tmp_path / "nothing") is None
 
 
 def test_files_that_cannot_be_read_are_named(reader: TextEncoder, texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,13 +142,3 @@ def test_many_update_one_index_at_a_time(model_folder: Path, reader: TextEncoder
     kept = load(folder)
     assert kept is not None and same(kept, build(reader, [texts]))
     assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == ["index.json", "vectors"]
-
-
-def test_a_folder_of_others_is_left_alone(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds"):
-        update(texts, reader, [texts])
-    assert not (texts / INDEX).exists()
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="must be a folder that can be written"):
-        update(tmp_path / "file", reader, [texts])
-    assert load(tmp_path / "nothing") is None

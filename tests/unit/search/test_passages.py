@@ -16,12 +16,12 @@ def passages(text: str | bytes, suffix: str = ".txt", **options: str) -> list[Pa
     return read_passages(data, suffix, lambda part: len(part.split()), WORDS, **options)
 
 
-def test_paragraphs_with_the_lines_they_begin_in() -> None:
+def test_paragraphs_with_the_lines_they_begin_in_as_a_reader_sees_them() -> None:
     text = "A title\n\n\nFirst line of it.\nSecond line.\n\r\nLast"
     assert passages(text) == [(1, "A title"), (4, "First line of it."), (5, "Second line."), (7, "Last")]
-
-
-def test_a_document_is_read_as_its_reader_sees_it() -> None:
+    sentences = ["One two three four.", "Five six.", "Seven eight nine.", "Ten eleven."]
+    found = passages("\n" + " ".join(sentences) + "\n")
+    assert found == [(2, " ".join(sentences[:3])), (2, sentences[3])]
     found = passages("# Le *chat*\n\nIl [dort](http://example.org).\n", ".md")
     assert found == [(3, "Le chat: Il dort.")]
     page = "<html><head><style>p {}</style></head>\n<body><p>One &amp; two</p></body></html>"
@@ -74,13 +74,7 @@ def test_headings_and_heads_are_read_with_what_stands_under_them(text: str, suff
     ]
 
 
-def test_long_paragraphs_are_cut_at_sentences() -> None:
-    sentences = ["One two three four.", "Five six.", "Seven eight nine.", "Ten eleven."]
-    found = passages("\n" + " ".join(sentences) + "\n")
-    assert found == [(2, " ".join(sentences[:3])), (2, sentences[3])]
-
-
-def test_a_huge_line_is_cut_and_a_huge_word_left_out() -> None:
+def test_a_huge_line_is_cut_and_what_is_no_text_refused() -> None:
     def letters(part: str) -> int:
         return len(part)
 
@@ -90,9 +84,6 @@ def test_a_huge_line_is_cut_and_a_huge_word_left_out() -> None:
     together = " ".join(each.text for each in found)
     assert together.count("word") == 20_000 and together.endswith("and the end.")
     assert "xx" not in together
-
-
-def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(DataError, match="NUL"):
         passages(b"\x7fELF\0\0\0")
     with pytest.raises(DataError, match="line 2"):

@@ -30,6 +30,8 @@ class Row(NamedTuple):
     source: int
     total: float
     trail: Trail
+    progress: ConstraintProgress = ()
+    """of the source's required words"""
 
     def steps(self) -> list[Any]:
         steps = []
@@ -66,7 +68,7 @@ class BeamSearch:
         self.ended: list[list[Hypothesis]] = [[] for _ in sources]
         self.cut: list[list[Hypothesis]] = [[] for _ in sources]
         self.length = 0
-        self.rows = [Row(source, 0.0, None) for source in range(len(sources))]
+        self.rows = [Row(source, 0.0, None, each.start) for source, each in enumerate(rules.required)]
         self.seen: Host | None = None
         """attention weights of each row in the newest step, where they are asked for"""
 
@@ -109,39 +111,35 @@ class BeamSearch:
         """The candidates of each source, ends among them."""
         rules, rows, length = self.rules, self.rows, self.length
         sources = np.array([row.source for row in rows])
-        reads_tokens = rules.look_back or rules.has_required or self.history is not None
+        reads_tokens = rules.look_back or self.history is not None
         so_far = [[step[1] for step in row.steps()] for row in rows] if reads_tokens else []
         if self.history is not None:
             self.history.append(record(log_probabilities, sources.tolist(), so_far, [row.total for row in rows]))
         forced, forced_tokens, forced_values = rules.forced(log_probabilities, sources, length)
-        wanted = rules.wanted(log_probabilities, sources, so_far, forced) if rules.has_required else {}
+        wanted = {}
+        if rules.has_required:
+            wanted = rules.wanted(log_probabilities, sources, [row.progress for row in rows], so_far, forced)
         rules.forbid(log_probabilities, sources, length, so_far)
         best = arrays.top(log_probabilities, max(self.slots[row.source] for row in rows))
         best[0][forced] = -np.inf
         best[0][forced, 0], best[1][forced, 0] = forced_values, forced_tokens
         values, tokens = (each.tolist() for each in best)
-        pools = self._share(values, tokens, wanted, forced, so_far)
+        pools = self._share(values, tokens, wanted, forced)
         return self._best_of(values, tokens, (), pools, forced)
 
     def _share(
-        self,
-        values: list[list[float]],
-        tokens: list[list[int]],
-        wanted: dict[int, tuple[ConstraintProgress, dict[int, float]]],
-        forced: list[int],
-        so_far: Sequence[list[int]],
+        self, values: list[list[float]], tokens: list[list[int]], wanted: dict[int, dict[int, float]], forced: list[int]
     ) -> dict[int, list[Extension]]:
         """The candidates of the sources with required words."""
         banks: dict[int, list[tuple[float, Extension]]] = {}
-        for index, (progress, next_tokens) in wanted.items():
-            (source, total, _), is_forced = self.rows[index], index in forced
+        for index, next_tokens in wanted.items():
+            (source, total, _, progress), is_forced = self.rows[index], index in forced
             room = max(self.limits[source] - self.length - 1, 0)
             bank = banks.setdefault(source, [])
             pairs = zip(tokens[index], values[index], strict=True)
             best = {token: value for token, value in pairs if value > -math.inf}
             for token, value in (best | next_tokens).items():
-                written = [*so_far[index], token]
-                need = self.rules.need_after(source, progress, written, forced=is_forced)
+                need = self.rules.need_after(source, progress, token, forced=is_forced)
                 if need <= room or is_forced:
                     bank.append((need, (total + value, index, token, value)))
         return {source: share_slots(bank, self.slots[source]) for source, bank in banks.items()}
@@ -159,7 +157,7 @@ class BeamSearch:
         A forced token never ends a row, even if it is the end token: see `_settle`.
         """
         pools: dict[int, list[Extension]] = {}
-        for index, (source, total, _) in enumerate(self.rows):
+        for index, (source, total, *_) in enumerate(self.rows):
             if source in shared:
                 continue
             pool = pools.setdefault(source, [])
@@ -213,11 +211,12 @@ class BeamSearch:
 
     def _extend(self, kept: list[Extension]) -> None:
         """Replace the rows by the chosen ones, each with its new token."""
-        rows, seen = self.rows, self.seen
-        self.rows = [
-            Row(rows[index].source, total, (rows[index].trail, token, value, None if seen is None else seen[index]))
-            for total, index, token, value in kept
-        ]
+        before, seen, required = self.rows, self.seen, self.rules.required
+        self.rows = []
+        for total, index, token, value in kept:
+            source, _, trail, progress = before[index]
+            trail = trail, token, value, None if seen is None else seen[index]
+            self.rows.append(Row(source, total, trail, progress and required[source].advance(progress, token)))
         self.length += 1
 
     def _finish(self, index: int, end: float | None) -> None:

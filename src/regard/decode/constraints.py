@@ -11,6 +11,7 @@ step that leaves less room than the missing tokens need is never taken, so the w
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -53,16 +54,16 @@ class Required:
             if not any(contains(other, word) for other in self.words):
                 self.words.append(word)
         self.total = sum(map(len, self.words))
+        self._fallbacks = [_fallbacks(word) for word in self.words]
 
-    def progress(self, tokens: list[int]) -> ConstraintProgress:
-        return tuple(len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words)
+    @property
+    def start(self) -> ConstraintProgress:
+        return (0,) * len(self.words)
 
-    def advance(self, progress: ConstraintProgress, tokens: list[int]) -> ConstraintProgress:
-        """The progress with these tokens, where `progress` is that without the last of them."""
-        return tuple(
-            done if done == len(word) else _overlap(tokens, word)
-            for word, done in zip(self.words, progress, strict=True)
-        )
+    def advance(self, progress: ConstraintProgress, token: int) -> ConstraintProgress:
+        """The progress with one more token."""
+        known = zip(self.words, self._fallbacks, progress, strict=True)
+        return tuple(_advanced(word, fallback, done, token) for word, fallback, done in known)
 
     def need(self, progress: ConstraintProgress) -> int:
         """Tokens that surely suffice: finish the longest word begun, then write the others one by one.
@@ -149,36 +150,41 @@ class Rules:
         }
 
     def wanted(
-        self, log_probabilities: Array, sources: Host, written: Sequence[list[int]], forced: list[int]
-    ) -> dict[int, tuple[ConstraintProgress, dict[int, float]]]:
-        """For each row with required words its progress, and the words' next tokens with their log-probabilities."""
-        found: dict[int, tuple[ConstraintProgress, dict[int, float]]] = {}
+        self,
+        log_probabilities: Array,
+        sources: Host,
+        progress: Sequence[ConstraintProgress],
+        written: Sequence[list[int]],
+        forced: list[int],
+    ) -> dict[int, dict[int, float]]:
+        """For each row with required words the next tokens of these, with their log-probabilities."""
+        found: dict[int, dict[int, float]] = {}
         rows: list[int] = []
         wanted: list[int] = []
-        for row, (source, tokens) in enumerate(zip(sources.tolist(), written, strict=True)):
+        for row, (source, each) in enumerate(zip(sources.tolist(), progress, strict=True)):
             required = self.required[source]
             if not required.words:
                 continue
-            progress = required.progress(tokens)
-            found[row] = progress, {}
+            found[row] = {}
             if row not in forced:
-                allowed = required.wanted(progress) - self._banned_next(source, tokens)
+                gone = self._banned_next(source, written[row]) if self.look_back else set()
+                allowed = required.wanted(each) - gone
                 rows += [row] * len(allowed)
                 wanted += sorted(allowed)
         values = _pick(log_probabilities, rows, wanted).tolist()
         for row, token, value in zip(rows, wanted, values, strict=True):
-            found[row][1][token] = value
+            found[row][token] = value
         return found
 
-    def need_after(self, source: int, progress: ConstraintProgress, tokens: list[int], *, forced: bool) -> float:
-        """Tokens of required words that these tokens lack; the end may only come when none is missing.
+    def need_after(self, source: int, progress: ConstraintProgress, token: int, *, forced: bool) -> float:
+        """Tokens of required words that are missing after this token; the end may only come when none is.
 
-        progress: that without the last token; forced: whether the last token was, so that it is no end.
+        forced: whether the token was, so that it is no end.
         """
         required = self.required[source]
-        if tokens[-1] == self.eos_id and not forced:
+        if token == self.eos_id and not forced:
             return math.inf if required.need(progress) else 0
-        return required.need(required.advance(progress, tokens))
+        return required.need(required.advance(progress, token))
 
 
 def share_slots(candidates: Iterable[tuple[float, Extension]], slots: int) -> list[Extension]:
@@ -198,10 +204,21 @@ def contains(tokens: Tokens, word: Tokens) -> bool:
     return any(list(tokens[at : at + size]) == list(word) for at in range(len(tokens) - size + 1))
 
 
-def _overlap(tokens: list[int], word: list[int]) -> int:
-    """How many tokens of the word the tokens end with."""
-    longest = min(len(word), len(tokens))
-    return next((size for size in range(longest, 0, -1) if tokens[-size:] == word[:size]), 0)
+def _fallbacks(word: list[int]) -> list[int]:
+    """For each number of the word's tokens, how many of them begin the word again (Knuth, Morris and Pratt 1977)."""
+    found = [0, 0]
+    for token in word[1:]:
+        found.append(_advanced(word, found, found[-1], token))
+    return found
+
+
+def _advanced(word: list[int], fallbacks: list[int], done: int, token: int) -> int:
+    """How many tokens of the word an output ends with, which ended with `done` of them before this token."""
+    if done == len(word):
+        return done
+    while done and word[done] != token:
+        done = fallbacks[done]
+    return done + (word[done] == token)
 
 
 def repeats(tokens: list[int], size: int) -> set[int]:
@@ -239,7 +256,7 @@ def _check(each: Constraints, required: Required, limit: int) -> None:
                 f"a word cannot be both banned and asked for: tokens {list(ban)} are banned but "
                 "stand in the prefix or in a required word; drop one of the two"
             )
-    need = required.need(required.progress(prefix))
+    need = required.need(reduce(required.advance, prefix, required.start))
     if len(prefix) + need > limit:
         raise UsageError(
             f"the required words must fit into max_length: got {need} tokens after a prefix of "

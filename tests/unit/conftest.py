@@ -1,18 +1,23 @@
 """What many share: a tiny model, a server of models, a corpus, a manifest, and the server of `web_fixtures`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fixtures import make_model_folder
-from serve_fixtures import Running, make_folders, running
 from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
 from regard.api import Model, load
 from regard.config import DataConfig, DecodeConfig, ModelConfig
 from regard.folder.manifest import Manifest
+
+if TYPE_CHECKING:
+    from serve_fixtures import Running
 
 
 @pytest.fixture(scope="session")
@@ -28,11 +33,16 @@ def model(folder: Path) -> Model:
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A model of every kind that can be served."""
+    # A machine with a GPU need not have a web server.
+    from serve_fixtures import make_folders
+
     return make_folders(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="session")
 def server(folders: list[Path]) -> Iterator[Running]:
+    from serve_fixtures import running
+
     with running(folders) as started:
         yield started
 

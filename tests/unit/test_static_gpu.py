@@ -15,6 +15,7 @@ from regard.engine.gpu.slots import candidates
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
 from regard.model.norm import AddAndNorm
+from regard.model.position import Rotation, rotate
 from regard.model.static_cache import SourceCache, TargetCache
 from regard.model.transformer import build
 
@@ -25,6 +26,20 @@ ROWS = SLOTS * BEAM
 
 def random(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.randn(shape).to("cuda", dtype)
+
+
+@pytest.mark.parametrize(("length", "num_angles", "head_dim"), [(1, ROWS, 16), (9, 1, 24)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_turning_in_one_kernel(length, num_angles, head_dim, dtype):
+    x = random(ROWS, length, 3 * HEADS * head_dim, dtype=dtype).chunk(3, dim=-1)[1]
+    x = x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
+    angle = torch.randn(num_angles, 1, length, head_dim // 2, device="cuda")
+    by = Rotation(angle.cos(), angle.sin())
+    with torch.no_grad():
+        found = rotate(x, by)
+    written = rotate(x.double().cpu(), Rotation(by.cos.double().cpu(), by.sin.double().cpu()))
+    rounding = 1e-6 if dtype == torch.float32 else 1e-2
+    torch.testing.assert_close(found.double().cpu(), written, atol=rounding, rtol=rounding)
 
 
 @pytest.mark.parametrize("shared", [False, True])

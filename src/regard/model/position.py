@@ -31,6 +31,9 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.config.model import BASE
 
+if torch.version.cuda is not None:
+    from regard.model.kernels.step import turned
+
 LOW, HIGH = 1, 4
 """turns in the texts of the first training: Llama 3 slows down pairs below the first, and keeps those above the second"""
 
@@ -75,9 +78,11 @@ def rotate(
     x: Float[Tensor, "batch heads length head_dim"], by: Rotation
 ) -> Float[Tensor, "batch heads length head_dim"]:
     """Turn each pair of neighbouring features by the angle of its position."""
+    if x.is_cuda and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        return turned(x, *by)
     even, odd = x[..., 0::2], x[..., 1::2]
-    turned = torch.stack([even * by.cos - odd * by.sin, even * by.sin + odd * by.cos], dim=-1)
-    return turned.flatten(-2).to(x.dtype)
+    pairs = torch.stack([even * by.cos - odd * by.sin, even * by.sin + odd * by.cos], dim=-1)
+    return pairs.flatten(-2).to(x.dtype)
 
 
 class PositionalEncoding(nn.Module):

@@ -1,11 +1,12 @@
-"""The two GPU kernels of a decoding step: Add & Norm, and attention of one new word a row.
+"""The GPU kernels of a decoding step: Add & Norm, rotary positions, and attention of one new word a row.
 
     LayerNorm(x + Sublayer(x)),   LayerNorm(x) = gain * (x - mean) / sqrt(variance + epsilon) + bias
+    (x, y) -> (x cos a - y sin a, x sin a + y cos a)    for each pair of features of a query or key
     Attention(q, K, V) = softmax(q K^T / sqrt(d_k)) V   for a single query q
 
-Vaswani et al. 2017, sections 3.1 and 3.2.1; Ba et al. 2016; the running softmax follows Dao et al. 2022. A step
+Vaswani et al. 2017, sections 3.1 and 3.2.1; Ba et al. 2016; Su et al. 2021; the running softmax follows Dao et al. 2022. A step
 has so few rows that starting a kernel takes longer than its work, so two in one is half the time. A program of
-`added_norm` takes one row; the sum is not rounded in between. A program of `step_attention` takes one head of
+`added_norm` takes one row; the sum is not rounded in between. A program of `turned` takes one head of one word. A program of `step_attention` takes one head of
 one row: it writes the row's newest key and value to their place, and reads as many earlier ones as the row
 has, wherever their owners wrote them. So what lies in the padding costs nothing.
 
@@ -57,6 +58,39 @@ def added_norm(
     return normed
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _turn(  # type: ignore[no-untyped-def]
+    x, cos, sin, turned, x_row, x_head, x_place, angle_row, angle_place, HALF: tl.constexpr, BLOCK: tl.constexpr
+):
+    row, head, place = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    pairs = tl.arange(0, BLOCK)
+    there = pairs < HALF
+    at = x + row * x_row + head * x_head + place * x_place + 2 * pairs
+    even, odd = tl.load(at, there, 0).to(tl.float32), tl.load(at + 1, there, 0).to(tl.float32)
+    angle = row * angle_row + place * angle_place + pairs
+    cosine, sine = tl.load(cos + angle, there, 0), tl.load(sin + angle, there, 0)
+    out = ((row * tl.num_programs(1) + head) * tl.num_programs(2) + place) * 2 * HALF + 2 * pairs
+    tl.store(turned + out, (even * cosine - odd * sine).to(turned.dtype.element_ty), there)
+    tl.store(turned + out + 1, (even * sine + odd * cosine).to(turned.dtype.element_ty), there)
+
+
+def turned(
+    x: Float[Tensor, "batch heads length head_dim"],
+    cos: Float[Tensor, "angles 1 length half"],
+    sin: Float[Tensor, "angles 1 length half"],
+) -> Float[Tensor, "batch heads length head_dim"]:
+    """Each pair of neighbouring features, turned by the angle of its position; one row of angles may serve the batch."""
+    assert x.stride(3) == cos.stride(3) == 1 and cos.stride() == sin.stride()
+    batch, heads, length, head_dim = x.shape
+    found = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    angles = cos.stride(0) if len(cos) > 1 else 0, cos.stride(2)
+    half = head_dim // 2
+    _turn[(batch, heads, length)](
+        x, cos, sin, found, *x.stride()[:3], *angles, half, triton.next_power_of_2(half), num_warps=1
+    )
+    return found
+
+
 def fits(query: Tensor) -> bool:
     """Whether the kernel can take heads of this width."""
     head_dim = query.shape[-1]
@@ -66,7 +100,8 @@ def fits(query: Tensor) -> bool:
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend(  # type: ignore[no-untyped-def]
     query, key, value, lengths, owners, sentence, new_key, new_value, context,
-    query_row, query_head, key_row, key_head, key_place, new_row, new_head, owners_row,
+    query_row, query_head, key_row, key_head, key_place,
+    new_key_row, new_key_head, new_value_row, new_value_head, owners_row,
     scale,
     GROUP: tl.constexpr, WINDOW: tl.constexpr, NUM_BEAMS: tl.constexpr, HAS_NEW: tl.constexpr, HAS_OWNERS: tl.constexpr,
     HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
@@ -79,8 +114,8 @@ def _attend(  # type: ignore[no-untyped-def]
     if HAS_NEW:
         home = row
         length = tl.load(lengths + row).to(tl.int32)
-        newest_key = tl.load(new_key + row * new_row + shared * new_head + features)
-        newest_value = tl.load(new_value + row * new_row + shared * new_head + features)
+        newest_key = tl.load(new_key + row * new_key_row + shared * new_key_head + features)
+        newest_value = tl.load(new_value + row * new_value_row + shared * new_value_head + features)
         place = row * key_row + shared * key_head + length * key_place + features
         tl.store(key + place, newest_key)
         tl.store(value + place, newest_value)
@@ -137,8 +172,7 @@ def step_attention(
     assert key.stride() == value.stride() and key.stride(3) == query.stride(3) == 1
     assert (new is None) != (sentence is None)
     new_key, new_value = (key, value) if new is None else new
-    if new_key.stride() != new_value.stride():
-        new_key, new_value = new_key.contiguous(), new_value.contiguous()
+    assert new_key.stride(3) == new_value.stride(3) == 1
     context = torch.empty((num_rows, 1, num_heads, head_dim), dtype=query.dtype, device=query.device)
     _attend[(num_rows, num_heads)](
         query, key, value, lengths,
@@ -146,7 +180,7 @@ def step_attention(
         lengths if sentence is None else sentence,
         new_key, new_value, context,
         *query.stride()[:2], *key.stride()[:3],
-        *((0, 0) if new is None else new_key.stride()[:2]),
+        *new_key.stride()[:2], *new_value.stride()[:2],
         0 if owners is None else owners.stride(0),
         head_dim**-0.5,
         GROUP=num_heads // key.shape[1], WINDOW=window or 0,

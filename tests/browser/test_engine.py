@@ -18,7 +18,7 @@ import pytest
 import tokenizers
 from browser.conftest import Window
 from browser.find_tools import find_node, find_typescript, find_wabt
-from browser.reading import traced
+from browser.reading import shown_in, traced
 from browser.test_use import turn_to
 from fixtures import TEXT
 from huggingface_fixtures import MAKERS
@@ -35,10 +35,12 @@ from regard.exchange.gguf_file import _BEFORE_MERGING
 from regard.folder.catalogue import BUNDLED
 from regard.folder.tensors import WeightForm
 from regard.look import single_file
+from regard.look.effects import head_effects
 from regard.look.page_engine import hindrance
 from regard.look.rules import rules
 from regard.look.single_file import link, read_page, style_of
 from regard.look.subject import Subject
+from regard.look.whatif import attentions
 from regard.text.imported_tokenizers import JsonTokenizer
 from regard.text.protected import find_protected
 from regard.text.tokenizer import Tokenizer
@@ -393,7 +395,15 @@ def test_a_file_without_a_network_translates_what_is_typed(windows, saved, look)
     assert len(cells) > 3
     for name, index, value in cells:
         assert value == pytest.approx(traced(run, name, tuple(index)), rel=1e-4, abs=1e-5), name
+    page.locator("figure[data-title=scaled] canvas").press("Enter")
+    here, there = (page.locator(f"#explanation [data-role={role}]").first for role in ("computed", "traced"))
+    numbers = [float(each.get_attribute("data-value") or "") for each in (here, there)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-4)
     turn_to(page, "what-if")
+    expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
+    effects = [sum(each) for path in attentions(run.subject.config) for each in head_effects(run, path)["effects"]]
+    ranked = [each.value for each in shown_in(page.locator("#ranking"), "td[data-value]")]
+    assert ranked == pytest.approx(sorted(effects, key=lambda each: -abs(each)), rel=1e-3, abs=1e-4)
     silent = {"kind": "head-off", "attention": "encoder.layers.0.self_attention", "head": 0}
     wanted = look.session.whatif([silent], run.number)
     page.select_option("#off-attention", silent["attention"])

@@ -87,11 +87,13 @@ async function whatItLooksAt(app) {
 	const sides = { rowSpans: spans, columnSpans: [], queries, keys, focus, isWriting, areWritten: true };
 	const here = lines.filter((each) => each.row === focus).sort((a, b) => b.weight - a.weight);
 	const most = here.find((each) => !isSpecial(keys[each.column] ?? ""));
+	const first = here[0];
+	const sign = !first || first === most ? "" : `“${keys[first.column]}”, which is no word, and then at `;
 	const every = button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸");
 	return [
 		card(
 			["What it looks at", every],
-			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at “${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of ${numHeads === 1 ? "the one head" : `the ${numHeads} heads`} of ${titleOf(part)}. Choose a word.`),
+			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at ${sign}“${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of ${numHeads === 1 ? "the one head" : `the ${numHeads} heads`} of ${titleOf(part)}. Choose a word.`),
 			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
 			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
 		),

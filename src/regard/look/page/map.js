@@ -173,7 +173,7 @@ export function figureOne(app) {
 				? [
 						choice("", [["model", "this model"], ["paper", "the paper's figure"]], paper ? "paper" : "model", (figure) => app.go({ figure })),
 						paper && p("note", "Pale boxes are not in this model."),
-						element("details", {}, element("summary", {}, `${differing.length} differences (≠) from the paper's`), element("ul", {}, ...differing.map(([, text]) => element("li", {}, text)))),
+						element("details", {}, element("summary", {}, `${differing.length === 1 ? "One difference" : `${differing.length} differences`} (≠) from the paper's`), element("ul", {}, ...differing.map(([, text]) => element("li", {}, text)))),
 					]
 				: []),
 			picture(app),

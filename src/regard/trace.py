@@ -122,7 +122,9 @@ class Trace:
                 for name in described["names"]:
                     trace._values[name] = steps[name] if name in steps else file.get_tensor(name)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} must be a trace that regard saved: it is none or damaged ({error})") from error
+            raise DataError(
+                f"{path} must be a trace that regard saved: it is another file, or damaged ({error})"
+            ) from error
         return trace
 
 

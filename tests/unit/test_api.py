@@ -151,7 +151,7 @@ def test_only_texts_are_translated_with_options_that_can_be_meant(model: Model) 
         ({"banned": ["cat"], "required": ["cat"]}, "'cat' is banned and stands in 'cat'; drop"),
         ({"banned": "cat"}, r"banned must be a list of words: got a str; write  banned=\['cat'\]"),
         ({"required": [" "]}, "a banned or required word must have letters: got an empty one"),
-        ({"prefix": "A\udcff"}, r"got '\\udcff', which is no character, in place 2; convert"),
+        ({"prefix": "A\udcff"}, r"got '\\udcff', which is not a character, at position 2; convert"),
     ):
         with pytest.raises(UsageError, match=message):
             model.translate("Bonjour", **options)
@@ -161,7 +161,7 @@ def test_only_texts_are_translated_with_options_that_can_be_meant(model: Model) 
         model.translate(b"Bonjour")
     with pytest.raises(UsageError, match="a text must be a str: got bytes"):
         model.translate([b"Bonjour"])
-    with pytest.raises(UsageError, match=r"must be UTF-8 text: got '\\udcff', which is no char"):
+    with pytest.raises(UsageError, match=r"must be UTF-8 text: got '\\udcff', which is not a char"):
         model.translate("A\udcffB")
 
 
@@ -212,5 +212,5 @@ def test_exporting(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="weights must be one of int8, fp16, fp32 .*: got 'int4'"):
         export(folder, tmp_path / "other", weights="int4")
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(UsageError, match="is none; name another"):
+    with pytest.raises(UsageError, match="holds other files; name another"):
         export(folder, tmp_path)

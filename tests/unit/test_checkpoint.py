@@ -217,7 +217,7 @@ def test_a_changed_bit_is_noticed(folder: Path, manifest: Manifest, name: str) -
     content = bytearray((folder / name).read_bytes())
     content[-1] ^= 1  # still a number, and still text
     (folder / name).write_bytes(content)
-    with pytest.raises(ModelError, match=f"{name} must be as it was written: its checksum"):
+    with pytest.raises(ModelError, match=f"{name} must have the checksum in SHA256SUMS: it has another"):
         checkpoint.read_tensors(folder, manifest)
         checkpoint.open_tokenizers(folder, manifest.tokenizer)
     (folder / "SHA256SUMS").unlink()

@@ -75,14 +75,14 @@ def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch
     hostile = page.with_name("bad.tmx")
     hostile.write_bytes(b'<!DOCTYPE a [<!ENTITY b "c">]><tmx/>')
     refused(run("-m", folder, page, twin), "2 documents need a folder to go to: got none")
-    refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "x is none; make one")
+    refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "x is not one; make one")
     new = page.parent / "new"
     new.mkdir()
     refused(run("-m", folder, page, twin, "-o", new), "got page.html twice")
     refused(run("-m", folder, page, "Bonjour"), "give texts or documents, not both")
     refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
     refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
-    refused(run("-m", folder, bad), "got another byte in line 2; name its encoding", 1)
+    refused(run("-m", folder, bad), "line 2 holds a byte that is not; name its encoding", 1)
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
     assert sorted(path.name for path in new.iterdir()) == []
 

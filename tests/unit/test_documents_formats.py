@@ -255,7 +255,7 @@ def test_encodings() -> None:
     document = translate_document(b"chat", ".txt", cat, encoding="latin-1")
     assert document.data == b"?"
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]
-    with pytest.raises(DataError, match="must be utf-8 text: got another byte in line 2; name its"):
+    with pytest.raises(DataError, match="must be utf-8 text: line 2 holds a byte that is not; name its"):
         translate_document("a\né".encode("latin-1"), ".txt", same)
     assert translate_document(b"\xe9", ".txt", same, encoding="latin-1").data == b"\xe9"
     for encoding in ("no-such", "zlib"):

@@ -57,7 +57,7 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
     [
         ("marian", {"model_type": "gemma"}, "a model to import must be one of marian, bart, pegas"),
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
-        ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
+        ("marian", {"decoder_layers": 1}, "is unknown in a model of this kind"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
         ("llama", {"rope_scaling": {"type": "yarn"}, "rope_parameters": None}, "rope_type must be default, linear or"),
         ("qwen2", {"sliding_window": 4, "use_sliding_window": True, "layer_types": None}, "alike in all layers"),

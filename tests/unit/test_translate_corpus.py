@@ -161,7 +161,7 @@ def test_what_cannot_be_gone_on_with_is_refused(job: Job, tmp_path: Path) -> Non
         job.run(shouting, silent)
     with pytest.raises(UsageError, match="must be a new or empty folder"):
         replace(job, output=str(tmp_path)).run(shouting, silent)
-    with pytest.raises(UsageError, match="must be a file: .*absent is none"):
+    with pytest.raises(UsageError, match="must be a file: .*absent is not one"):
         replace(job, inputs=(str(tmp_path / "absent"),)).run(shouting, silent)
     with pytest.raises(UsageError, match=r"different names.*got text\.fr"):
         replace(job, inputs=job.inputs * 2).run(shouting, silent)

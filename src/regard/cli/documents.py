@@ -162,7 +162,7 @@ def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> Sequenc
     if output is None and len(paths) == 1:
         return [None]
     if output is None or not output.is_dir() and len(paths) > 1:
-        got = "got none" if output is None else f"{output} is none"
+        got = "got none" if output is None else f"{output} is not one"
         raise UsageError(f"{len(paths)} documents need a folder to go to: {got}; make one and name it with --output")
     targets = [output / path.name for path in paths] if output.is_dir() else [output]
     for place, target in enumerate(targets):

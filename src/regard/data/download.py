@@ -133,7 +133,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         allowed = ("https://",) if req.type == "https" else ("http://", "https://")
         if not newurl.startswith(allowed):
             raise DataError(
-                f"{req.full_url} must lead to an address as safe as itself: it leads to {newurl}; get the file by hand"
+                f"{req.full_url} must not redirect from https to http: it redirects to {newurl}; get the file by hand"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

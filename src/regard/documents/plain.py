@@ -53,7 +53,7 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start + len(mark)) + 1
         raise DataError(
-            f"the file must be {encoding} text: got another byte in line {line}; name its encoding, such as cp1252"
+            f"the file must be {encoding} text: line {line} holds a byte that is not; name its encoding, such as cp1252"
         ) from error
     except (LookupError, ValueError) as error:
         raise UsageError(

@@ -62,7 +62,7 @@ class Graphs:
                 f"{path} was made for another {checkpoint.WEIGHTS} than the one beside it; export it again"
             )
         if {each.name for each in session.get_inputs()} != takes:
-            raise ModelError(f"{path} is another graph than its name says; export it again")
+            raise ModelError(f"{path} must have the inputs of its kind of graph: it has others; export it again")
         return session
 
 
@@ -90,8 +90,8 @@ class OnnxEncoder:
         """[tokens, features] of each source."""
         if MEMORY not in {each.name for each in self._session.get_outputs()}:
             raise ModelError(
-                f"the graphs of {self._folder} must tell the vectors of its words: they were made before search "
-                "was; write the model anew with  regard export"
+                f"the graphs of {self._folder} must give the vectors of words, which search needs: an older version "
+                "wrote them; write the model again with  regard export"
             )
         tokens, lengths = pad(sources, self.config.pad_id)
         inputs = {"tokens": tokens, "lengths": lengths}

@@ -71,7 +71,7 @@ def import_model(
     folder, output = Path(folder), Path(output)
     asked = ImportOptions(check_format("regard", weights), prompt=check_text(prompt, "prompt"), **options)
     if not folder.exists():
-        raise UsageError(f"a model to import must be a folder or a file: {folder} is none; check the path")
+        raise UsageError(f"a model to import must be a folder or a file: {folder} does not exist; check the path")
     check_output(output, "regard")
     read = import_folder if folder.is_dir() else import_file
     read(folder, output, asked, _onnx().export if find_spec("onnx") else None)
@@ -97,7 +97,9 @@ def check_output(output: Path, to: str) -> None:
         with suppress(ModelError):
             read_manifest(output)
             return
-    raise UsageError(f"a model is written into a new, an empty or a model's folder: {output} is none; name another")
+    raise UsageError(
+        f"a model is written into a new or empty folder, or over another model: {output} holds other files; name another"
+    )
 
 
 def _onnx() -> ModuleType:

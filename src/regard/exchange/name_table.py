@@ -56,7 +56,7 @@ def to_ours(table: NameTable, names: Iterable[str], theirs: Mapping[str, np.ndar
         )
     unknown = theirs.keys() - {*sources.values()}
     for name in sorted(name for name in unknown if not re.search(ignored, name)):
-        raise ModelError(f"tensor {name} is none that a model of this kind has in regard: import another model")
+        raise ModelError(f"tensor {name} is unknown in a model of this kind: import another model")
     return {ours: np.ascontiguousarray(theirs[name], np.float32) for ours, name in sources.items()}
 
 

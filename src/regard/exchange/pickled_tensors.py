@@ -88,7 +88,7 @@ def _open_archive(file: IO[bytes]) -> tuple[dict[Any, Any], Callable[[_Storage],
         return archive.read(info)
 
     if f"{top}byteorder" in archive.namelist() and archive.read(f"{top}byteorder") != b"little":
-        raise ValueError("its numbers begin with the largest byte")
+        raise ValueError("its numbers are big-endian")
     with archive.open(program) as opened:
         return _values(opened)[0], content_of
 
@@ -162,7 +162,7 @@ def _values(file: IO[bytes]) -> tuple[Any, dict[str, _Storage]]:
                 pass
             case name:
                 raise ValueError(f"it holds {name}")
-    raise EOFError("it breaks off")
+    raise EOFError("it is cut short")
 
 
 def _storage(what: Any, kind: Any, key: Any, place: Any, size: Any, *view: Any) -> _Storage:

@@ -131,7 +131,7 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
         with safetensors.safe_open(path, framework="np") as file:
             entries = json.loads(read_header(folder)[8:], object_pairs_hook=list)
             if len({name for name, _ in entries}) < len(entries):  # readers would differ
-                raise OSError("a name stands twice")
+                raise OSError("a tensor name occurs twice")
             slices = {name: file.get_slice(name) for name in file.keys()}
             got = {name: (s.get_dtype(), tuple(s.get_shape())) for name, s in slices.items()}
             _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
@@ -154,9 +154,7 @@ def check_sum(path: Path) -> None:
         return
     for expected, _, name in (line.partition("  ") for line in known):
         if name == path.name and digest(path) != expected:
-            raise ModelError(
-                f"{path} must be as it was written: its checksum is not that in {SUMS}; get the model again"
-            )
+            raise ModelError(f"{path} must have the checksum in {SUMS}: it has another; get the model again")
 
 
 def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:

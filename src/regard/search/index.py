@@ -189,7 +189,7 @@ def _load(folder: Path, described: dict[str, Any]) -> Index:
         raise ValueError(f"it has the format {described['format_version']!r}")
     rows, path = described["passages"], folder / Path(described["vectors"]).name
     if _checksum(rows, path) != described["checksum"]:
-        raise ValueError("it is not what was written")
+        raise ValueError("its checksum does not match")
     shape = len(rows), described["width"]
     # An empty file cannot be mapped.
     vectors = np.memmap(path, "<f4", "r", shape=shape) if rows else np.zeros(shape)

@@ -59,7 +59,7 @@ def find(
     else:
         index = load(folder)
         if index is None:
-            raise UsageError(f"{folder} must be an index: it is none; name the files to make one of as well")
+            raise UsageError(f"{folder} must be an index: there is none; name the files to index as well")
     return search(encoder, query, index, top)
 
 

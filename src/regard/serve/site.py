@@ -32,7 +32,9 @@ _PAGE = resources.files("regard.serve") / "page"
 def write_site(folder: Path, output: Path) -> None:
     """Write the site of a model, or add the model to a site."""
     if output.is_dir() and any(output.iterdir()) and not (output / MODELS).is_file():
-        raise UsageError(f"a site is written into a new, an empty or a site's folder: {output} is none; name another")
+        raise UsageError(
+            f"a site is written into a new or empty folder, or added to a site: {output} holds other files; name another"
+        )
     subject = Subject.open(folder)
     if hindrance := page_engine.hindrance(subject):
         raise UsageError(f"a site's model must run in a browser: {folder} does not. {hindrance} Use regard serve")

@@ -22,7 +22,7 @@ def check_text(text: object, what: str = "a text") -> str:
     except UnicodeEncodeError as error:
         # What the command line holds of a byte that it could not decode is a lone surrogate.
         raise UsageError(
-            f"{what} must be UTF-8 text: got {text[error.start]!a}, which is no character, in place "
+            f"{what} must be UTF-8 text: got {text[error.start]!a}, which is not a character, at position "
             f"{error.start + 1}; convert it with iconv"
         ) from error
     return text

@@ -147,12 +147,12 @@ class Job:
         found: dict[Path, Path] = {}
         for path in map(Path, self.inputs):
             if not path.is_file():
-                raise UsageError(f"an input must be a file: {path} is none; check its name")
+                raise UsageError(f"an input must be a file: {path} is not one; check its name")
             plain = path.name.removesuffix(".gz").removesuffix(".xz")
             output = Path(self.output) / plain
             if output in found.values() or plain == JOB:
                 raise UsageError(
-                    f"inputs must have different names, by which their translations are called: got {plain} "
+                    f"inputs must have different names, which their translations get: got {plain} "
                     "twice or reserved; rename one"
                 )
             found[path] = output

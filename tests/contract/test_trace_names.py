@@ -87,24 +87,6 @@ def check_shapes(trace: Trace, expected: dict[str, tuple[int, ...]]) -> None:
             assert tuple(trace[path + name].shape) == shape, path + name
 
 
-def test_the_shapes_of_a_recurrent_model(random_model, sentences):
-    """Batch 5, d_model 18, d_state 26, source 7, target 11, two layers of two vectors each."""
-    model = random_model(architecture="lstm", attention="additive", position="none")
-    expected = {
-        "encoder.layers.0.(forwards backwards)": (5, 7, 13),
-        "memory": (5, 7, 26),
-        "decoder.summary": (5, 13),
-        "decoder.initial": (5, 2, 2 * 26),
-        "decoder.attention.key": (5, 1, 7, 26),
-        "decoder.attention.(query context)": (5, 1, 11, 26),
-        "decoder.attention.(energies masked weights)": (5, 1, 11, 7),
-        "decoder.layers.(0.state 1.state)": (5, 11, 26),
-        "decoder.readout.hidden": (5, 11, 36),
-        "decoder.readout.output": (5, 11, 18),
-    }
-    check_shapes(traced(model, sentences), expected)
-
-
 def test_shapes_are_heads_first(random_model, sentences):
     """Batch 5, heads 3, head_dim 6, d_model 18, d_ff 31, source 7, target 11, vocabulary 23."""
     expected = {"memory": (5, 7, 18), "(logits probabilities)": (5, 11, 23)}

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,8 @@ def learn(
     source, target = folder / "train.in", folder / "train.out"
     source.write_text("".join(line + "\n" for line in sources))
     target.write_text("".join(" ".join(rule(line.split())) + "\n" for line in sources))
-    settings = TrainConfig(
-        steps=steps,
-        batch_tokens=700,
-        learning_rate=rate,
-        dropout=0.0,
-        label_smoothing=0.0,
-        ema=0.98,
-        validate_every=steps,
-    )
+    plain = TrainConfig(batch_tokens=700, dropout=0.0, label_smoothing=0.0, ema=0.98)
+    settings = replace(plain, steps=steps, learning_rate=rate, validate_every=steps)
     data = DataConfig(source=(str(source),), target=(str(target),), copies=True, sampling=0.0)
     request = Request(data, settings, size="tiny", model=model)
     result = train(request, folder / "run", show_progress=False)

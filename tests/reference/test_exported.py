@@ -117,15 +117,9 @@ def test_ctranslate2_writes_the_same_tokens(changes, tmp_path: Path) -> None:
         options = {"method": "greedy", "max_length": WORDS, "min_length": WORDS, "details": True}
         ours = model.translate(text, split=False, no_repeat_ngram=1, **options)
         pieces = tokenizer.token_strings(tokenizer.encode(text))
-        [result] = theirs.translate_batch(
-            [pieces],
-            beam_size=1,
-            max_decoding_length=WORDS,
-            min_decoding_length=WORDS,
-            no_repeat_ngram_size=1,
-            suppress_sequences=[["<pad>"], ["<s>"], ["</s>"]],
-            disable_unk=False,
-        )
+        never = dict(suppress_sequences=[["<pad>"], ["<s>"], ["</s>"]], disable_unk=False, no_repeat_ngram_size=1)
+        sizes = dict(beam_size=1, max_decoding_length=WORDS, min_decoding_length=WORDS)
+        [result] = theirs.translate_batch([pieces], **sizes, **never)
         assert result.hypotheses[0] == ours.sentences[0].candidates[0].tokens
 
 

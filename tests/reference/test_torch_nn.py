@@ -45,15 +45,8 @@ def copy_layer(ours: nn.Module, theirs: nn.Module) -> None:
 
 
 def torch_stacks(activation: str, norm_first: bool) -> tuple[nn.Module, nn.Module]:
-    shape = dict(
-        d_model=18,
-        nhead=3,
-        dim_feedforward=31,
-        dropout=0.0,
-        activation=activation,
-        batch_first=True,
-        norm_first=norm_first,
-    )
+    sizes = dict(d_model=18, nhead=3, dim_feedforward=31, dropout=0.0)
+    shape = dict(**sizes, activation=activation, batch_first=True, norm_first=norm_first)
 
     def norm() -> nn.Module | None:
         return nn.LayerNorm(18) if norm_first else None

@@ -64,15 +64,8 @@ def test_side_by_side_is_one_by_one(kind):
 
 def test_a_packed_training_step_equals_the_same_in_double_precision_on_the_processor():
     """The whole model under autocast: logits, and the direction of the gradient."""
-    config = ModelConfig(
-        source_vocab_size=53,
-        target_vocab_size=53,
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        d_model=192,
-        d_ff=320,
-        num_heads=3,
-    )
+    vocabulary = dict(source_vocab_size=53, target_vocab_size=53)
+    config = ModelConfig(**vocabulary, num_encoder_layers=1, num_decoder_layers=2, d_model=192, d_ff=320, num_heads=3)
     exact = build(config).double()
     fast = build(config).cuda()
     fast.load_state_dict(exact.state_dict())

@@ -13,7 +13,7 @@ from fixtures import save_model
 
 from regard.engine import open_engine
 from regard.engine.graphs import default_threads
-from regard.engine.onnxruntime import OnnxEngine, OnnxState
+from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
@@ -115,22 +115,6 @@ def test_a_loaded_model_is_the_saved_one(saved: Saver, random_model: Callable[..
     assert state["output.weight"].data_ptr() == state["target.embedding.weight"].data_ptr()
     for name, tensor in checkpoint.read_tensors(folder).items():
         assert np.array_equal(state[name].numpy(), tensor)
-
-
-def test_a_sentences_memory_is_shared_by_its_rows(saved: Saver) -> None:
-    engine = OnnxEngine(saved())
-    state = engine.start([[5, 3], [6, 7, 3], [8, 3]])
-
-    def sentences(state: OnnxState) -> int:
-        return len(state.sources.arrays["source_bias"])
-
-    beams = state.select(np.repeat(np.arange(3), 5))
-    assert sentences(beams) == 3
-    # Hypotheses that change places within their sentence leave what they see untouched.
-    assert beams.select(np.array([1, 0, 2, 2, 4, *range(5, 15)])).sources is beams.sources
-    assert sentences(beams.select(np.array([0, 1, 10, 11]))) == 2
-    # Unequal numbers of rows leave places unused.
-    assert sentences(beams.select(np.array([0, 10, 11]))) == 2
 
 
 def test_threads_leave_room_for_others_or_are_those_of_the_environment(monkeypatch: Any) -> None:

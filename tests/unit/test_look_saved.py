@@ -214,13 +214,7 @@ def test_weights_of_any_framework_are_shown() -> None:
             assert data["document"]["tensors"][name]["shape"] == list(layer.shape)
             assert np.array_equal(decoded(data["tensors"][name]), layer.ravel())
     assert len(data["tensors"]) == 10
-    described = data["document"]
-    assert described["model"]["architecture"] == "encoder-decoder"
-    assert described["model"]["config"]["num_encoder_layers"] == 2
-    assert described["model"]["config"]["num_decoder_layers"] == 4
-    strings = [described[side]["token_strings"] for side in ("source", "target")]
-    assert strings == [SOURCE, TARGET]
-    assert described["hidden"]["decoder.self"] is None
+    assert [data["document"][side]["token_strings"] for side in ("source", "target")] == [SOURCE, TARGET]
     assert "<iframe" in view._repr_html_()
 
 

@@ -103,22 +103,6 @@ def test_a_what_if_is_a_new_run(server: Server, session: Session) -> None:
     refused(server, 400, "/api/document?run=9999")
 
 
-def test_the_second_model_has_runs_of_its_own(server: Server, session: Session) -> None:
-    assert session.second is not None
-    assert answered(server, "/api/document")["compare"]["run"] == 1
-    sent = numbers(server, f"/api/tensor/{WEIGHTS}?run=1")
-    assert np.array_equal(sent, session.second.trace[WEIGHTS].ravel())
-    edits = [{"kind": "no-positions"}]
-    answer = answered(server, "/api/whatif", {"run": 1, "edits": edits})
-    changes = answer["document"]["changes"]
-    assert changes["original"] == 1
-    assert changes["original_text"] == session.second.translation
-    assert answer["document"]["model"]["name"] == "other"
-    assert not numbers(server, f"/api/tensor/source.position?run={answer['run']}").any()
-    assert answered(server, "/api/whatif", {"run": 1, "edits": []})["run"] == 1
-    refused(server, 400, "/api/whatif", {"run": "1", "edits": edits})
-
-
 def test_questions_are_answered(server: Server, session: Session) -> None:
     run = session.original
     asked = answered(server, "/api/probability?step=1&text=Jane")

@@ -207,13 +207,3 @@ def test_a_model_that_only_reads_has_a_vector_and_passages_near_it() -> None:
         nearest(run, [" "])
     with pytest.raises(UsageError, match="attention must be one of encoder"):
         head_effects(run, "decoder.layers.0.self_attention")
-
-
-def test_another_search_is_the_search_with_those_settings(session: Session) -> None:
-    change = {"kind": "search", "settings": {"method": "sample", "temperature": 1.5, "seed": 7}}
-    run = session.whatif([change])
-    plain = make_session(session.original.subject, **change["settings"]).original
-    assert run.output == plain.output != session.original.output
-    with pytest.raises(UsageError, match="temperature"):
-        session.whatif([{"kind": "search", "settings": {"temperature": -1}}])
-    assert make_session(method="sample").original.decode.seed is not None, "a sampled text names its seed"

@@ -8,9 +8,8 @@ import pytest
 from train_fixtures import metrics, run
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.train import progress as progress_module
 from regard.train.plan import WARMUP_SHARE, complete
-from regard.train.progress import Clock, History, Progress, Validation
+from regard.train.progress import History, Progress, Validation
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
 
@@ -42,22 +41,6 @@ def test_cosine_warms_up_and_ends_at_zero_counted_in_steps_and_minutes() -> None
     rates = [progress.rate(9, second) for second in range(round(warm) + 1, 181)]
     assert rates == sorted(rates, reverse=True)
     assert progress.done(10**9, 179.9) < 1 == progress.done(1, 180.0) == progress.done(1, 999.0)
-
-
-def test_the_clock_counts_the_first_steps_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
-    clock = Clock(100.0, 1.0)
-    clock.run(first=True)
-    now[0] = 30.0
-    assert clock.seconds == 100
-    clock.run()
-    now[0] = 37.0
-    assert (clock.seconds, clock.first_seconds) == (107, 31)
-    clock.stop()
-    now[0] = 99.0
-    clock.stop()
-    assert (clock.seconds, clock.first_seconds) == (107, 31)
 
 
 def test_a_run_of_minutes_goes_on_with_the_minutes_left(corpus: DataConfig, tmp_path: Path) -> None:

@@ -121,16 +121,8 @@ def test_the_best_candidates(count):
 @pytest.mark.parametrize("settings", [{"method": "greedy"}, {"beam": 4}, {"beam": 5, "n_best": 5}])
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
 def test_recorded_and_played_again_equals_the_search_over_steps(settings, position):
-    config = ModelConfig(
-        source_vocab_size=1009,
-        target_vocab_size=1009,
-        num_encoder_layers=2,
-        num_decoder_layers=2,
-        d_model=64,
-        d_ff=96,
-        num_heads=4,
-        position=position,
-    )
+    sizes = dict(source_vocab_size=1009, target_vocab_size=1009, d_model=64, d_ff=96, num_heads=4)
+    config = ModelConfig(**sizes, num_encoder_layers=2, num_decoder_layers=2, position=position)
     model = build(config).cuda().eval()
     with torch.no_grad():
         model.output.weight.mul_(4)

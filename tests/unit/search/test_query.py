@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from cli_fixtures import run
 
-import regard
 from regard.errors import UsageError
 from regard.search.encoder import TextEncoder
 from regard.search.index import Index, build, update
@@ -66,15 +65,6 @@ def test_the_nearest_are_exactly_the_nearest(count: int, monkeypatch: pytest.Mon
         expected = sorted(range(41), key=lambda row: (-every[row], row))[:count]
         assert rows.tolist() == expected
         np.testing.assert_array_equal(scores, every[expected])
-
-
-def test_neighbours_do_not_matter(reader: TextEncoder) -> None:
-    texts = ["The cat sleeps.", "Jane", "Bonjour, comment allez-vous ? Je vais bien.", "The cat"]
-    together = reader.vectors([*texts, *texts])
-    halves = together[: len(texts)], together[len(texts) :]
-    for text, vector, again in zip(texts, *halves, strict=True):
-        np.testing.assert_allclose(reader.vectors([text])[0], vector, atol=1e-6)
-        np.testing.assert_array_equal(vector, again)
 
 
 def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
@@ -142,14 +132,6 @@ def test_the_page_shows_the_real_numbers(reader: TextEncoder, tmp_path: Path) ->
     assert not re.search("<(script|b|i|link|img)[ >]", page)
     values = found[0].comparison.similarity.ravel().tolist()
     assert re.findall(r"<td[^>]*>(-?\d\.\d\d)<", page) == [f"{value:.2f}" for value in values]
-
-
-def test_from_python(model_folder: Path, texts: Path, tmp_path: Path) -> None:
-    for engine in ("onnxruntime", "torch"):
-        model = regard.load(model_folder, engine=engine)  # type: ignore[arg-type]
-        found = model.search("the cat sleeps", texts, index=tmp_path / "index", top=2)
-        assert found[0].text == "The cat sleeps." and len(found) == 2
-    assert model.search("the cat", [texts / "one.txt"])[0].line == 1
 
 
 def test_from_the_command_line(model_folder: Path, texts: Path, tmp_path: Path) -> None:

@@ -158,6 +158,11 @@ function boxInView(app) {
 	return view === "attention-lines" || view === "heads" ? `${part.stack}.${part.kind}` : "";
 }
 
+const wide = matchMedia("(min-width: 861px)");
+wide.addEventListener("change", () => {
+	for (const each of document.querySelectorAll("details")) if (each.classList.contains("whole")) each.open = wide.matches;
+});
+
 /** @param {App} app */
 export function figureOne(app) {
 	const differing = differences(app.config);
@@ -167,7 +172,7 @@ export function figureOne(app) {
 		miniature(app, boxesOf(seenAs(app, {}))),
 		element(
 			"details",
-			{ class: "whole", open: matchMedia("(min-width: 861px)").matches },
+			{ class: "whole", open: wide.matches },
 			element("summary", {}, "the whole figure"),
 			...(differing.length
 				? [

@@ -79,9 +79,7 @@ def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path:
 # A processor without bf16 does it in another way, and says so.
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
 def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path) -> None:
-    wishes: dict[str, Any] = dict(
-        accumulate=2, r_drop=1.0, average=2, schedule="inverse-sqrt", learning_rate=None, ema=0.0
-    )
+    wishes = dict(accumulate=2, r_drop=1.0, average=2, schedule="inverse-sqrt", learning_rate=None, ema=0.0)
     settings = dataclasses.replace(QUICK, steps=4, validate_every=2, tensorboard=True, precision="bf16", **wishes)
     result = run(corpus, tmp_path / "run", settings)
     assert sorted(path.name for path in (result.folder / "best").iterdir()) == ["step-00000002", "step-00000004"]

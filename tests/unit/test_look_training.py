@@ -1,12 +1,20 @@
 """Looking at a run: its snapshots, curves and training steps behind the page."""
 
+import json
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
+from regard.folder.checkpoint import read_tensors
 from regard.look.document import describe
+from regard.look.live import served_live
 from regard.look.server import chain, get, post
 from regard.look.view import Look, look_at
 from regard.train.snapshots import list_snapshots, read_snapshot
@@ -76,3 +84,38 @@ def test_adams_moments_come_from_the_snapshot(look: Look, folder: Path) -> None:
     values = [line["value"] for line in update["lines"]]
     assert values[3] == pytest.approx(0.9 * first[name][0, 0] + 0.1 * g, rel=1e-5)
     assert values[4] == pytest.approx(0.98 * second[name][0, 0] ** 2 + 0.02 * g * g, rel=1e-5)
+
+
+def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
+    """Steps grow under the eyes of a visitor; the page goes on to the finished model; the run is the one without a page."""
+    data, urls, seen = counting_corpus(tmp_path), list[str](), list[int]()
+    settings = replace(QUICK, steps=60, validate_every=60)
+
+    def visit() -> None:
+        while not urls:
+            time.sleep(0.01)
+        while not (training := asked(urls[0] + "api/training"))["finished"]:
+            run = asked(urls[0] + "api/training", {"run": 0, "step": training["steps"][-1]})
+            seen.append(run["model"]["step"])
+        finished.append(asked(urls[0] + "api/training", {"run": 0, "step": None}))
+
+    finished: list[Any] = []
+    with served_live(tmp_path / "run", urls.append) as is_served:
+        visitor = threading.Thread(target=visit)
+        visitor.start()
+        run(data, tmp_path / "run", settings)
+        visitor.join()
+        assert is_served.is_set()
+    assert len(set(seen)) > 1 and seen == sorted(seen)
+    [document] = finished
+    assert document["model"]["step"] is None
+    assert document["result"] == look_at(tmp_path / "run", document["title"]).text
+    run(data, tmp_path / "alone", settings)
+    watched, alone = (read_tensors(tmp_path / name) for name in ("run", "alone"))
+    assert all(np.array_equal(watched[name], alone[name]) for name in alone)
+
+
+def asked(url: str, body: Any = None) -> Any:
+    content = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(url, content, {"Content-Type": "application/json"}), timeout=60) as answer:
+        return json.load(answer)

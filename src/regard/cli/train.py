@@ -1,9 +1,13 @@
 """The verbs train and compare: a model from raw text, or several trained alike."""
 
 import os
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -44,13 +48,13 @@ def train(
     init: Annotated[str | None, Option(help="A model to start from.")] = None,
     settings: Annotated[Files, opt.option("Any setting, such as steps=2000.", "KEY=VALUE", "--set")] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --output.")] = False,
+    look: Annotated[bool, Option("--look", help="A page that shows it learn, from now on until Ctrl-C.")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a model from raw parallel text or running text, and score it."""
     architecture = "encoder-decoder" if architecture == "transformer" else architecture
     given = {name: value for name, value in locals().items() if value not in (None, [], "") and value is not False}
     from regard.folder.catalogue import find
-    from regard.folder.manifest import read_manifest
     from regard.train.recipe import SECTIONS, Request, keys_of, parse_settings, read_recipe
 
     # The flags named like settings are settings.
@@ -64,7 +68,16 @@ def train(
     keep_memory()
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
-    result = run(request, output, resume=resume, show_progress=not quiet)
+    with watched(output) if look else nullcontext() as wait:
+        result = run(request, output, resume=resume, show_progress=not quiet)
+        _tell(result, quiet)
+        if wait is not None and result is not None:
+            wait()
+
+
+def _tell(result: Any, quiet: bool) -> None:
+    from regard.folder.manifest import read_manifest
+
     if result is None:  # one of several processes; the first has the result
         return
     for each in result.scores:
@@ -72,6 +85,28 @@ def train(
     if not quiet:
         advice = f"try  regard {read_manifest(result.folder).task} --model {result.folder}"
         typer.echo(f"finished in {result.seconds:,.0f} s; {advice}", err=True)
+
+
+@contextmanager
+def watched(output: Path) -> Iterator[Callable[[], None]]:
+    """Serve the run's page while it trains; what is yielded waits for Ctrl-C where there is a page."""
+    from regard.look.live import served_live
+
+    def opened(url: str) -> None:
+        typer.echo(f"{url}  shows the run", err=True)
+        webbrowser.open(url)
+
+    with served_live(output, opened) as is_served:
+
+        def wait() -> None:
+            if not is_served.is_set():
+                typer.echo("no page: this run keeps no snapshots; --set snapshots=16 keeps some", err=True)
+                return
+            typer.echo("the page stays until Ctrl-C", err=True)
+            with suppress(KeyboardInterrupt):
+                threading.Event().wait()
+
+        yield wait
 
 
 def compare(

@@ -7,6 +7,8 @@ a name of its own (DNS rebinding), and a change is only taken as JSON from the p
 import html
 import json
 import sys
+import threading
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -60,14 +62,22 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, session: Session, port: int = 0) -> None:
-        self.session = session
+    def __init__(self, session: Session | Callable[[], Session], port: int = 0) -> None:
+        """session: or a function that begins it when somebody first looks."""
+        self._session, self._lock = session, threading.Lock()
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
             raise UsageError(
                 f"port must be free and from 0 to 65535: {port} cannot be used ({error}); name another"
             ) from error
+
+    @property
+    def session(self) -> Session:
+        with self._lock:
+            if not isinstance(self._session, Session):
+                self._session = self._session()
+            return self._session
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that goes away before its answer is no error."""

@@ -203,12 +203,10 @@ class Session:
             for each in (*self.unchanged, *self._kept.values()):
                 if not each.original and asked == (each.text, each.sentence, each.subject.step, each.reference):
                     return each
-            subject = self._own[0] if step is None else training.subject(step)
+            finished = self._own[0] if self._own[0].step is None else None
+            subject = training.subject(step) if step is not None else finished or Subject.open(training.folder)
             if reference is None:
-                with warnings.catch_warnings():
-                    # Early in its training a model repeats itself: the page shows it.
-                    warnings.simplefilter("ignore", RegardWarning)
-                    return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
+                return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
             return self._keep(self._taken_apart(training, subject, first, reference))
 
     def _taken_apart(self, training: TrainingRun, subject: Subject, first: Run, reference: str) -> Run:
@@ -279,7 +277,10 @@ class Session:
         if translates:
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
-            record = translate_recorded(translator, text, decode, options, sentence)
+            with warnings.catch_warnings():
+                if subject.step is not None:  # early in its training a model repeats itself: the page shows it
+                    warnings.simplefilter("ignore", RegardWarning)
+                record = translate_recorded(translator, text, decode, options, sentence)
             source, found, stages = record.source, record.search, record.stages()
             stages["target"] = stages["text.restored"]
         else:

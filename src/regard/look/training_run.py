@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +23,29 @@ from regard.train.snapshots import Snapshot, list_snapshots, probes_of, read_sna
 
 MOST_POINTS = 400
 """Points of a curve on the page; a longer run is thinned."""
+
+
+class _Metrics:
+    """The whole lines of a growing file: what was read is not read again, unless the run went back."""
+
+    def __init__(self) -> None:
+        self._lines: list[dict[str, Any]] = []
+        self._place, self._inode = 0, 0
+        self._lock = threading.Lock()
+
+    def read(self, path: Path) -> list[dict[str, Any]]:
+        with self._lock:
+            if not path.is_file():
+                return []
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if (status.st_ino, status.st_size >= self._place) != (self._inode, True):
+                    self._lines, self._place, self._inode = [], 0, status.st_ino
+                file.seek(self._place)
+                whole, end, _ = file.read().rpartition(b"\n")
+                self._place += len(whole + end)
+            self._lines += [json.loads(line) for line in whole.splitlines()]
+            return list(self._lines)
 
 
 @dataclass(frozen=True)
@@ -66,11 +92,12 @@ class TrainingRun:
         return Progress(self.plan.train).rate(step + 1, lines[-1]["seconds"] if lines else 0.0)
 
     def lines(self, kind: str) -> list[dict[str, Any]]:
-        """The whole lines of metrics.jsonl of this kind; the last may be half written."""
-        path = self.folder / METRICS
-        texts = path.read_text("utf-8").splitlines() if path.is_file() else []
-        found = [json.loads(text) for text in texts if text.endswith("}")]
-        return [line for line in found if line["kind"] == kind]
+        """The lines of metrics.jsonl of this kind."""
+        return [line for line in self._metrics.read(self.folder / METRICS) if line["kind"] == kind]
+
+    @cached_property
+    def _metrics(self) -> _Metrics:
+        return _Metrics()
 
     def first_text(self) -> str:
         """A sentence to begin with: the first probe."""
@@ -91,6 +118,9 @@ class TrainingRun:
             "finished": self.is_finished,
             "train": [{name: line.get(name) for name in ("step", "loss", "nll", "rate", "gradient")} for line in kept],
             "valid": [{name: line.get(name) for name in ("step", "loss", "bleu")} for line in valid],
-            "probes": {str(step): probes_of(self.folder, step) for step in steps},
+            "probes": {str(step): _probes(self.folder, step) for step in steps},
             "warning": warnings[-1]["text"] if warnings else None,
         }
+
+
+_probes = functools.lru_cache(maxsize=100)(probes_of)

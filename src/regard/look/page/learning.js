@@ -19,6 +19,7 @@ export async function openLearning(app, root) {
 	const told = element("output", { id: "snapshot-told", for: "snapshot" });
 	let asked = 0;
 	const draw = () => {
+		root.style.top = `${document.getElementById("strips")?.offsetHeight ?? 0}px`;
 		const stops = stopsOf(app);
 		const here = place(app);
 		slider.max = String(stops.length - 1);

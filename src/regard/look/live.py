@@ -1,0 +1,49 @@
+"""The page of a run while it trains: in the trainer's process, so that it ends with it, and idle until somebody looks."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from regard.look.server import Server
+from regard.look.session import Session
+from regard.look.training_run import TrainingRun
+from regard.train.snapshots import list_snapshots
+
+
+def live_session(folder: Path) -> Session:
+    """The page of a run that goes on: it begins at the random start, on a sentence of the validation text."""
+    training = TrainingRun(folder)
+    subject = training.subject(list_snapshots(folder)[0])
+    return Session(subject, training.first_text(), subject.manifest.decode, training=training)
+
+
+@contextmanager
+def served_live(folder: Path, opened: Callable[[str], object]) -> Iterator[threading.Event]:
+    """Serve the page of the run in this folder, from its first snapshot on; `opened` is called with its address then.
+
+    A thread waits for the snapshot, and another for visitors. The event is set where the page is served.
+    """
+    ends, is_served = threading.Event(), threading.Event()
+    servers: list[Server] = []
+
+    def serve() -> None:
+        while not ends.wait(0.5):
+            if TrainingRun.at(folder):
+                servers.append(Server(lambda: live_session(folder)))
+                is_served.set()
+                opened(servers[0].url)
+                servers[0].serve_forever()
+                return
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield is_served
+    finally:
+        ends.set()
+        for server in servers:
+            server.shutdown()
+        thread.join()
+        for server in servers:
+            server.server_close()

@@ -1,0 +1,112 @@
+"""What may be wrong with a run, in one sentence, from what the trainer has measured itself.
+
+Each sign is a number that anybody can check in metrics.jsonl or in the text; the sentence says which number it was, what it
+is likely to mean, and what to do. A run that does well gets none.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from regard.config import TrainConfig
+from regard.data.running_text import RunningText
+from regard.text.tokenizer import Tokenizer
+from regard.train.corpora import Text, Tokenizers
+
+MOST_TOKENS_A_WORD = 3.0
+"""Mean tokens of a word above which the vocabulary is too small; a usual one has 1.1 to 1.8."""
+NUM_WORDS_MEASURED = 5000
+RISEN = 1.05
+"""Validation loss as a multiple of the best, from which on it counts as risen."""
+NUM_RISEN = 2
+"""Validations in a row that must have risen."""
+JUMP = 1.5
+"""Training loss as a multiple of the lowest before it, at which the rate counts as too high."""
+WINDOW = 10
+"""Readings of the training loss whose median is compared."""
+STILL = 0.01
+"""Relative change of the validation loss below which a run stands still."""
+LEAST_GAIN = 0.02
+"""Share of the validation loss by which the right sources must be better than exchanged ones."""
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What is known after a validation."""
+
+    train: Sequence[float | None]
+    """plain loss of each reading, in order; None where it was no number"""
+    valid: Sequence[float]
+    done: float
+    """share of the run"""
+    guessing: float
+    """loss of a uniform guess"""
+    exchanged: float | None = None
+    """validation loss with each source replaced by another's; None where it was not measured"""
+
+
+def diagnose(signs: Signs, settings: TrainConfig) -> tuple[str, str] | None:
+    """The likely cause, by name and in a sentence; the graver first."""
+    rate, valid = settings.learning_rate or 0.0, signs.valid
+    if any(value is None for value in signs.train[-WINDOW:]):
+        return (
+            "nan",
+            f"The loss is no number: the steps are too large. Start again with a learning_rate below {rate:.1e}.",
+        )
+    known = [value for value in signs.train if value is not None]
+    medians = [_median(known[i : i + WINDOW]) for i in range(0, len(known) - WINDOW + 1, WINDOW)]
+    if len(medians) > 1 and medians[-1] > max(JUMP * min(medians[:-1]), min(medians[:-1]) + 0.5):
+        return "rate", (
+            f"The training loss rose from {min(medians[:-1]):.2f} to {medians[-1]:.2f}: learning_rate={rate:.1e} is too "
+            "high. Start again with a third of it, or with a longer warmup."
+        )
+    best = min(valid)
+    if len(valid) > NUM_RISEN and all(loss > RISEN * best for loss in valid[-NUM_RISEN:]) and medians[-1:] < [best]:
+        return "overfitting", (
+            f"The validation loss rose from {best:.2f} to {valid[-1]:.2f} while the training loss is {medians[-1]:.2f}: the "
+            "model learns its text by heart. Give more text, raise dropout, take a smaller size, or stop earlier."
+        )
+    if signs.done < 0.4:
+        return None
+    if signs.exchanged is not None and signs.exchanged - valid[-1] < LEAST_GAIN * valid[-1]:
+        return "misaligned", (
+            f"The validation loss is {valid[-1]:.2f}, and {signs.exchanged:.2f} with the sources exchanged: the sources do not "
+            "help. Are the lines of source and target each other's translations? If so, train longer or raise learning_rate."
+        )
+    if len(valid) > 2 and abs(valid[-1] - valid[-3]) < STILL * valid[-1] and valid[-1] > 0.5 * signs.guessing:
+        return "plateau", (
+            f"The validation loss stands still at {valid[-1]:.2f}, and {signs.guessing:.2f} is a mere guess: "
+            f"learning_rate={rate:.1e} is too low or too high, or the model is too small."
+        )
+    return None
+
+
+def vocabulary_too_small(tokenizers: Tokenizers, corpus: Text) -> tuple[str, str] | None:
+    """Whether usual words are cut into many tokens; numbers and signs are not counted."""
+    sides = [corpus.lines()] if isinstance(corpus, RunningText) else [corpus.sources, corpus.targets]
+    for tokenizer, lines in zip((tokenizers[-1:] if len(sides) == 1 else tokenizers), sides, strict=True):
+        mean = tokens_a_word(tokenizer, list(islice(lines, NUM_WORDS_MEASURED)))
+        if mean > MOST_TOKENS_A_WORD:
+            return "vocabulary", (
+                f"A word of the text is cut into {mean:.1f} tokens: a vocabulary of {tokenizer.vocab_size:,} is too small. Set "
+                "vocabulary=8000 or more, or leave it out."
+            )
+    return None
+
+
+def tokens_a_word(tokenizer: Tokenizer, lines: Sequence[str]) -> float:
+    words = list(islice((word for line in lines for word in re.findall(r"[^\W\d_]+", line)), NUM_WORDS_MEASURED))
+    return sum(map(len, tokenizer.encode_batch(words))) / max(1, len(words))
+
+
+def signs_of(train: Sequence[dict[str, Any]], valid: Sequence[dict[str, Any]], **more: Any) -> Signs:
+    """From the lines of metrics.jsonl."""
+    return Signs([line["nll"] for line in train], [line["loss"] for line in valid], **more)
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2] if ordered else math.nan

@@ -49,9 +49,9 @@ def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
 
 
 def metrics(folder: Path, kind: str = "") -> list[dict[str, Any]]:
-    """What a run wrote down as it went, all or of one kind."""
+    """What a run measured as it went, all or of one kind; its warnings only where they are asked for."""
     found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in found if kind in ("", line["kind"])]
+    return [line for line in found if line["kind"] == kind or (not kind and line["kind"] != "warning")]
 
 
 def position(folder: Path, step: int) -> Any:

@@ -313,6 +313,9 @@ class ChainRule:
     def _update(self, name: str, index: Index) -> None:
         """Adam: Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and Hutter 2019."""
         step, settings = self.step, self.step.settings
+        if settings.optimizer == "muon" and step.weights[name].ndim == 2 and ".layers." in name:
+            self.sentence = "Muon's update is the whole matrix made orthogonal; it is not taken apart."
+            return
         gradient = float(step.gradients[WEIGHT + name][index])
         first, second = (float(each[name][index]) if name in each else 0.0 for each in step.moments)
         self._explain("Adam's update of this weight.", "w − rate × m̂ / (√v̂ + ε)")

@@ -29,6 +29,8 @@ WINDOW = 10
 """Readings of the training loss whose median is compared."""
 STILL = 0.01
 """Relative change of the validation loss below which a run stands still."""
+LATE = 0.7
+"""Share of a run before which a loss may stand still: many tasks are learnt late."""
 LEAST_GAIN = 0.02
 """Share of the validation loss by which the right sources must be better than exchanged ones."""
 
@@ -58,18 +60,20 @@ def diagnose(signs: Signs, settings: TrainConfig) -> tuple[str, str] | None:
         )
     known = [value for value in signs.train if value is not None]
     medians = [_median(known[i : i + WINDOW]) for i in range(0, len(known) - WINDOW + 1, WINDOW)]
-    if len(medians) > 1 and medians[-1] > max(JUMP * min(medians[:-1]), min(medians[:-1]) + 0.5):
+    lowest, latest, best = min(medians[:-1], default=math.inf), _median(known[-WINDOW:]), min(valid)
+    jumped = valid[-1] > JUMP * best and latest > best
+    if jumped or latest > max(JUMP * lowest, lowest + 0.5):
+        low, high, kind = (best, valid[-1], "validation") if jumped else (lowest, latest, "training")
         return "rate", (
-            f"The training loss rose from {min(medians[:-1]):.2f} to {medians[-1]:.2f}: learning_rate={rate:.1e} is too "
-            "high. Start again with a third of it, or with a longer warmup."
+            f"The {kind} loss rose from {low:.2f} to {high:.2f}: learning_rate={rate:.1e} is too high. Start again with a "
+            "third of it, or with a longer warmup."
         )
-    best = min(valid)
-    if len(valid) > NUM_RISEN and all(loss > RISEN * best for loss in valid[-NUM_RISEN:]) and medians[-1:] < [best]:
+    if len(valid) > NUM_RISEN and all(loss > RISEN * best for loss in valid[-NUM_RISEN:]) and latest < best:
         return "overfitting", (
-            f"The validation loss rose from {best:.2f} to {valid[-1]:.2f} while the training loss is {medians[-1]:.2f}: the "
-            "model learns its text by heart. Give more text, raise dropout, take a smaller size, or stop earlier."
+            f"The validation loss rose from {best:.2f} to {valid[-1]:.2f} while the training loss is {latest:.2f}: the model "
+            "learns its text by heart. Give more text, raise dropout, take a smaller size, or stop earlier."
         )
-    if signs.done < 0.4:
+    if signs.done < LATE:
         return None
     if signs.exchanged is not None and signs.exchanged - valid[-1] < LEAST_GAIN * valid[-1]:
         return "misaligned", (

@@ -17,6 +17,7 @@ from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.train import checkpoints
 from regard.train.batches import Prefetcher, share
+from regard.train.diagnosis import diagnose, signs_of
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
@@ -187,9 +188,11 @@ class Trainer:
             reason = "the loss stays far above that of guessing"
         else:
             return False
+        cause = f"learning_rate={self.settings.learning_rate:.1e} is likely too high"
+        reporter.warn(self.step, "nan", f"{reason[0].upper()}{reason[1:]}: {cause}.")
         checkpoint = checkpoints.load_latest(self.run_folder, self.device)
         if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
-            raise TrainingError(f"the loss must fall: at step {self.step} {reason}; {ADVICE}")
+            raise TrainingError(f"the loss must fall: at step {self.step} {reason}: {cause}; {ADVICE}")
         reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")
         self._load(*checkpoint)
         reporter.forget_after(self.step)
@@ -212,7 +215,10 @@ class Trainer:
                 return  # the validation is still owed
             # Before anything is saved: NaN weights must never replace good ones.
             if not math.isfinite(result.loss):
-                raise TrainingError(f"the loss must stay a number: got {result.loss} at step {self.step}; {ADVICE}")
+                cause = f"learning_rate={self.settings.learning_rate:.1e} is likely too high"
+                reporter.warn(self.step, "nan", f"The validation loss is no number: {cause}.")
+                problem = f"the loss must stay a number: got {result.loss} at step {self.step}"
+                raise TrainingError(f"{problem}: {cause}; {ADVICE}")
             improved = self.history.add(self.step, result)
             if self.step in self.history.best_steps and self.processes.is_first:
                 checkpoints.save_best(self.run_folder, self.step, checkpoints.weights_of(model))
@@ -225,6 +231,15 @@ class Trainer:
             + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
             + (" (best)" if improved else "")
         )
+        self._diagnose(result, reporter)
+
+    def _diagnose(self, result: Validation, reporter: Reporter) -> None:
+        done = self.progress.done(self.step, self.clock.seconds)
+        guessing = math.log(self.model.config.target_vocab_size)
+        lines = reporter.lines("train"), reporter.lines("valid")
+        signs = signs_of(*lines, done=done, guessing=guessing, exchanged=result.exchanged)
+        if signs.valid and (found := diagnose(signs, self.settings)):
+            reporter.warn(self.step, *found)
 
     @contextmanager
     def _averaged_weights(self) -> Iterator[None]:

@@ -109,6 +109,8 @@ class Validation(NamedTuple):
     """plain cross-entropy for each target token"""
     bleu: float | None
     """BLEU of greedy translations; None where the run does not measure it"""
+    exchanged: float | None = None
+    """the loss with each source replaced by another's, until the sources have helped once"""
 
 
 @dataclass
@@ -197,6 +199,17 @@ class Reporter(AbstractContextManager["Reporter"]):
                 self._board.add_scalar(f"{kind}/{name}", value, step)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+
+    def lines(self, kind: str) -> list[dict[str, Any]]:
+        """What was recorded of this kind, the runs before a resumed one included."""
+        texts = self._path.read_text("utf-8").splitlines() if self._path.is_file() else []
+        return [line for line in map(json.loads, texts) if line["kind"] == kind]
+
+    def warn(self, step: int, cause: str, text: str) -> None:
+        """Record and say what may be wrong, each cause once."""
+        if all(line["cause"] != cause for line in self.lines("warning")):
+            self.record("warning", step, cause=cause, text=text)
+            self.say(f"step {step:,}: {text}")
 
     def forget_after(self, step: int) -> None:
         """Drop the lines of steps that will be repeated."""

@@ -34,6 +34,7 @@ from regard.train import plan as plans
 from regard.train.batches import make_stream, num_readers
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.corpora import TEXT, TOKENIZERS, Say, Text, Tokenizers
+from regard.train.diagnosis import vocabulary_too_small
 from regard.train.finish import finish
 from regard.train.loop import Trainer
 from regard.train.memory import OutOfMemory, fit_to_memory
@@ -117,6 +118,8 @@ def _train(
                     say("no checkpoint yet: starting from the beginning")
                 begun = (trainer.step, trainer.clock.seconds)
                 with Reporter(output, plan.train, begun, show, processes.is_first) as reporter:
+                    if processes.is_first and (found := vocabulary_too_small(tokenizers, corpus)):
+                        reporter.warn(trainer.step, *found)
                     trainer.run(reporter, stop_at)
             except OutOfMemory as error:
                 if (output / CHECKPOINTS).exists() or not processes.alone:

@@ -23,6 +23,7 @@ from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.batches import chunks_for, masking_for, to_tensors
 from regard.train.corpora import Text, Tokenizers
+from regard.train.diagnosis import LEAST_GAIN
 from regard.train.loss import Tensors, autocast, batch_loss, pair_loss
 from regard.train.memory import is_out_of_memory
 from regard.train.parallel import Processes
@@ -46,6 +47,8 @@ def make_validator(
     if settings.objective == "contrastive":
         return lambda model: Validation(retrieval_loss(model, valid, tokenizers[0], settings), None)
 
+    helped: list[float] = []
+
     def validate(model: Translating) -> Validation:
         """Loss and greedy BLEU; only the loss where it is the metric."""
         bleu = None
@@ -55,7 +58,14 @@ def make_validator(
                 lambda some: translate_all(model, some, tokenizers, greedy, settings.precision), valid.sources
             )
             bleu = evaluate(hypotheses, valid.targets).bleu
-        return Validation(translation_loss(model, valid, tokenizers, settings, processes), bleu)
+        loss = translation_loss(model, valid, tokenizers, settings, processes)
+        if helped or len(valid) < 2:
+            return Validation(loss, bleu)
+        others = Corpus([*valid.sources[1:], valid.sources[0]], valid.targets)
+        exchanged = translation_loss(model, others, tokenizers, settings, processes)
+        if exchanged - loss > LEAST_GAIN * loss:
+            helped.append(exchanged)
+        return Validation(loss, bleu, exchanged)
 
     return validate
 

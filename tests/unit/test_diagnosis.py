@@ -1,0 +1,64 @@
+"""Runs made to fail: the trainer names the cause, once, in one sentence; a run that does well gets no warning."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from train_fixtures import QUICK, counting_corpus, metrics, run
+
+from regard.config import DataConfig, TrainConfig
+from regard.errors import TrainingError
+
+LONGER = replace(QUICK, steps=60, validate_every=6, patience=0, metric="loss", dropout=0.0, snapshots=0)
+
+
+def causes(data: DataConfig, folder: Path, settings: TrainConfig = LONGER, **changes: Any) -> list[str]:
+    run(data, folder, replace(settings, **changes))
+    found = metrics(folder, "warning")
+    assert all(line["text"].endswith((".", "?")) and "\n" not in line["text"] for line in found)
+    return [line["cause"] for line in found]
+
+
+def test_a_run_that_does_well(tmp_path: Path) -> None:
+    assert causes(counting_corpus(tmp_path), tmp_path / "run", steps=150, validate_every=15, ema=0.0) == []
+
+
+def test_lines_that_do_not_belong_together(tmp_path: Path) -> None:
+    data = counting_corpus(tmp_path)
+    lines = (tmp_path / "train.en").read_text().splitlines()
+    random.Random(3).shuffle(lines)
+    (tmp_path / "train.en").write_text("\n".join(lines) + "\n")
+    assert "misaligned" in causes(data, tmp_path / "run", ema=0.0)
+
+
+def test_too_high_a_rate(tmp_path: Path) -> None:
+    assert causes(counting_corpus(tmp_path), tmp_path / "run", learning_rate=1.0, warmup=20, ema=0.0)[0] == "rate"
+
+
+def test_a_loss_that_is_no_number(tmp_path: Path) -> None:
+    """The first checkpoint is of step 1, where the weights were good."""
+    changes: Any = dict(learning_rate=1e30, warmup=2, clip=0.0, validate_every=1)
+    with pytest.raises(TrainingError, match="learning_rate=1.0e\\+30"):
+        causes(counting_corpus(tmp_path), tmp_path / "run", **changes)
+
+
+def test_a_text_learnt_by_heart(tmp_path: Path) -> None:
+    """Sixty pairs of random words, over and over."""
+    rng, letters = random.Random(2), "abcdefgh"
+    rows = ["\t".join(" ".join(rng.choices(letters, k=5)) for _ in range(2)) for _ in range(60)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    data = DataConfig(pairs=(str(tmp_path / "pairs.tsv"),), wrong_language=True, sampling=0.0)
+    assert "overfitting" in causes(data, tmp_path / "run", steps=150, learning_rate=1e-2, ema=0.0)
+
+
+def test_a_loss_that_stands_still(tmp_path: Path) -> None:
+    data = counting_corpus(tmp_path)
+    found = causes(data, tmp_path / "run", learning_rate=1e-9, ema=0.0)
+    assert found and set(found) <= {"misaligned", "plateau"}
+
+
+def test_a_vocabulary_of_bytes(tmp_path: Path) -> None:
+    data = replace(counting_corpus(tmp_path), vocabulary=285)
+    assert "vocabulary" in causes(data, tmp_path / "run", steps=2, validate_every=2)

@@ -156,7 +156,7 @@ def _moments(model: Model, optimizer: AdamW) -> Tensors:
     kept: Tensors = {}
     for name, parameter in model.named_parameters():
         state: Mapping[str, Any] = optimizer.state.get(parameter, {})
-        if "exp_avg" in state:
+        if "exp_avg_sq" in state:  # Muon's matrices have a momentum alone
             kept[_FIRST + name] = state["exp_avg"].detach().cpu().numpy()
             kept[_SECOND + name] = np.sqrt(state["exp_avg_sq"].detach().cpu().numpy())
     return kept

@@ -25,8 +25,8 @@ from playwright.sync_api import (
 from web_fixtures import serving
 
 from regard.folder.catalogue import find_model
+from regard.look.run import Run
 from regard.look.server import Server
-from regard.look.session import Run
 from regard.look.view import Look, look_at
 
 SENTENCE = "Jane visite l'Afrique en septembre."

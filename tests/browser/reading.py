@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Locator
 
-from regard.look.session import Run
+from regard.look.run import Run
 
 NUMBER = re.compile(r"^−?\d+(?:\.(\d+))?(?:e([+−]\d+))?( %)?$")
 

@@ -7,7 +7,7 @@ import pytest
 from browser.reading import Shown, assert_traced, reads_as, shown_in
 from playwright.sync_api import Locator, Page, expect
 
-from regard.look.session import Run
+from regard.look.run import Run
 
 Show = Callable[..., Page]
 ENCODER, DECODER = "encoder.layers.3.self_attention", "decoder.layers.1.self_attention"

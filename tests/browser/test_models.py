@@ -18,7 +18,8 @@ from web_fixtures import serving
 
 import regard
 from regard.config import DecodeConfig, ModelConfig
-from regard.look.session import Run, Session
+from regard.look.run import Run
+from regard.look.session import Session
 from regard.look.view import Look
 
 Serve = Callable[..., Page]

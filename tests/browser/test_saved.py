@@ -14,7 +14,7 @@ from browser.test_use import turn_to
 from playwright.sync_api import Page, expect
 
 import regard
-from regard.look.session import Run
+from regard.look.run import Run
 
 Windows = Callable[..., Window]
 VIEWS = [*("overview", "attention-lines", "attention", "feed-forward", "heads"), *("positions", "embeddings", "output")]

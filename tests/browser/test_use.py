@@ -9,8 +9,8 @@ from browser.conftest import Window, address_of
 from browser.reading import assert_traced, shown_in
 from playwright.sync_api import Page, expect
 
+from regard.look.run import Run
 from regard.look.server import Server
-from regard.look.session import Run
 
 Show = Callable[..., Page]
 VIEWS = [

@@ -10,7 +10,7 @@ from browser.test_use import turn_to
 from playwright.sync_api import Page, Route, expect
 
 from regard.look.effects import head_effects
-from regard.look.session import Run
+from regard.look.run import Run
 from regard.look.view import Look
 from regard.look.whatif import attentions
 

@@ -16,7 +16,8 @@ from web_fixtures import serving
 import regard
 from regard.config import DecodeConfig
 from regard.look.document import document
-from regard.look.server import Server, neighbours, page_names, pca, probability
+from regard.look.effects import probability
+from regard.look.server import Server, neighbours, page_names, pca
 from regard.look.session import Session
 from regard.translate.trace import trace_pair
 

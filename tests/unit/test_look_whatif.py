@@ -8,7 +8,8 @@ from regard.errors import UsageError
 from regard.folder.catalogue import find_model
 from regard.look.document import document
 from regard.look.effects import head_effects, nearest
-from regard.look.session import Run, Session
+from regard.look.run import Run
+from regard.look.session import Session
 from regard.look.view import look_at
 from regard.search.encoder import TextEncoder
 from regard.translate.trace import trace_pair

@@ -7,33 +7,22 @@ change with it. The same for a weight, which is used at every position. At the e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from regard.config import ModelConfig
 from regard.errors import UsageError
 from regard.folder.tensors import tied_names
-from regard.look.training_step import AFTER, GRADIENT, WEIGHT, TrainingStep
+from regard.look.derivation import DerivationSheet, Index
+from regard.look.training_step import AFTER, GRADIENT, WEIGHT
 
 MOST_TERMS = 24
 """Terms of a sum that are shown, the largest; of more the rest is one line."""
-Index = tuple[int, ...]
 Derivation = dict[str, Any]
 
 
-class ChainRule:
-    """The arithmetic of one number of a step; one object for each."""
-
-    def __init__(self, step: TrainingStep, config: ModelConfig) -> None:
-        self.step, self.config = step, config
-        self.is_pre = config.norm_placement == "pre"
-        self.terms: list[dict[str, Any]] = []
-        self.lines: list[dict[str, Any]] = []
-        self.columns: list[str] = []
-        self.result = 0.0
-        self.formula, self.sentence = "", "Its arithmetic is not taken apart."
+class ChainRule(DerivationSheet):
+    """The derivation of a gradient, or of an updated weight."""
 
     def derive(self, name: str, index: Index) -> Derivation:
         """The derivation of a gradient or of an updated weight, in the form that the page shows."""
@@ -88,7 +77,7 @@ class ChainRule:
             "memory",
         ):
             self._explain("Through everything that reads it.", "gradient = Σ gradient of a reader × its weight")
-            for kind, reader, *weight in self._uses(name):
+            for kind, reader, *weight in self.flow.uses(name):
                 if kind == "same":
                     self._same(reader, index)
                 elif kind == "norm":
@@ -170,56 +159,6 @@ class ChainRule:
             self._same(f"{path}.activated", index)
             self.result *= hidden > 0
 
-    def _uses(self, name: str) -> list[tuple[str, ...]]:
-        """What reads a value: the same number elsewhere, a norm, or a linear map with its weight."""
-        path, _, last = name.rpartition(".")
-        parts = self._parts(path.split(".")[0])
-        if name == "memory":
-            crosses = [part for part in self._parts("decoder") if part.endswith("cross_attention")]
-            return [
-                ("linear", f"{part}.{kind}", f"{part}.{kind}.weight") for part in crosses for kind in ("key", "value")
-            ]
-        if last == "embedding":
-            return [("same", f"{path}.input")] if not self.config.embedding_norm else []
-        if last == "input":
-            return self._stream(self._parts("encoder" if path == "source" else "decoder"), 0)
-        if last == "final_norm":
-            return self._end(path)
-        if last in ("concatenated", "activated"):
-            return [("linear", f"{path}.output", f"{path}.output.weight")]
-        if last == "output":
-            return [("same", f"{path}.residual")]
-        if path not in parts:
-            return []
-        if last == "residual":
-            return self._stream(parts, parts.index(path) + 1) if self.is_pre else [("norm", f"{path}.norm")]
-        return self._readers(path) if self.is_pre else self._stream(parts, parts.index(path) + 1)
-
-    def _stream(self, parts: Sequence[str], place: int) -> list[tuple[str, ...]]:
-        """What reads the residual stream where it enters a sub-layer, or leaves the last."""
-        if place < len(parts):
-            reads = [("norm", f"{parts[place]}.norm")] if self.is_pre else self._readers(parts[place])
-            return [*reads, ("same", f"{parts[place]}.residual")]
-        stack = parts[0].split(".")[0]
-        return [("norm", f"{stack}.final_norm")] if self.is_pre else self._end(stack)
-
-    def _end(self, stack: str) -> list[tuple[str, ...]]:
-        is_last = stack == "decoder" or not self.config.has_decoder
-        return [("linear", "logits", "output.weight")] if is_last else [("same", "memory")]
-
-    def _readers(self, part: str) -> list[tuple[str, ...]]:
-        kinds = ["hidden", *["gate"] * self.config.is_gated]
-        if not part.endswith("feed_forward"):
-            kinds = ["query"] if part.endswith("cross_attention") else ["query", "key", "value"]
-        return [("linear", f"{part}.{kind}", f"{part}.{kind}.weight") for kind in kinds]
-
-    def _parts(self, stack: str) -> list[str]:
-        """The sub-layers of a stack, in their order."""
-        cross = ["cross_attention"] * (stack == "decoder" and self.config.has_encoder)
-        kinds = ["self_attention", *cross, "feed_forward"]
-        num_layers = self.config.num_layers[-1 if stack == "decoder" else 0]
-        return [f"{stack}.layers.{i}.{kind}" for i in range(num_layers) for kind in kinds]
-
     def _through_linear(self, reader: str, weight: str, position: int, feature: int) -> None:
         if self.config.position == "rotary" and reader.endswith(("self_attention.query", "self_attention.key")):
             raise UsageError("gradients through a rotation are not taken apart; open that of the value instead")
@@ -267,13 +206,13 @@ class ChainRule:
             if last == "output" and path.endswith("feed_forward"):
                 read = f"{path}.activated"
             elif last != "output" and not (read and path.endswith("cross_attention")):
-                read = f"{path}.norm" if self.is_pre else self._into(path)
+                read = f"{path}.norm" if self.is_pre else self.flow.into(path)
             self._sum_over_positions(part, read if kind == "weight" else "", index)
         for alias in [name, *(alias for alias, first in tied_names(self.config).items() if first == name)]:
             side = alias.split(".")[0]
             if alias == "output.weight":
                 hidden = (
-                    self._into("")
+                    self.flow.into("")
                     if not self.is_pre
                     else ("decoder" if self.config.has_decoder else "encoder") + ".final_norm"
                 )
@@ -285,13 +224,6 @@ class ChainRule:
                     gradient = self._gradient(f"{side}.embedding", (i, index[1]))
                     place = {"name": f"{GRADIENT}{side}.embedding", "index": [i, index[1]]}
                     self._term(f"{side} position {i}", [{"value": gradient, "place": place}, {"value": scale}])
-
-    def _into(self, part: str) -> str:
-        """The residual stream where it enters a sub-layer; without one, where it leaves the last stack (post-norm)."""
-        stack = part.split(".")[0] or ("decoder" if self.config.has_decoder else "encoder")
-        parts = self._parts(stack)
-        place = parts.index(part) if part else len(parts)
-        return f"{parts[place - 1]}.norm" if place else ("source.input" if stack == "encoder" else "target.input")
 
     def _sum_over_positions(self, output: str, read: str, index: Index) -> None:
         self._explain(
@@ -338,48 +270,3 @@ class ChainRule:
             self._line("decay, rate × weight_decay × w", decay)
         change = self._line(f"rate × m̂ / (√v̂ + {settings.epsilon:g})", rate * m / (math.sqrt(v) + settings.epsilon))
         self.result = before - decay - change
-
-    def _explain(self, sentence: str, formula: str) -> None:
-        self.sentence, self.formula = sentence, formula
-
-    def _product(self, label: str, gradient: tuple[str, Index], factor: tuple[str, Index]) -> None:
-        """A term: the gradient of one value times another value or a weight."""
-        name, index = factor
-        source = self.step.weights[name.removeprefix(WEIGHT)] if name.startswith(WEIGHT) else self.step.trace[name]
-        operands = [
-            {"value": self._gradient(*gradient), "place": {"name": GRADIENT + gradient[0], "index": list(gradient[1])}},
-            {"value": float(source[index]), "place": {"name": name, "index": list(index)}},
-        ]
-        self._term(label, operands)
-
-    def _term(self, label: str, operands: list[dict[str, Any]]) -> None:
-        product = math.prod(operand["value"] for operand in operands)
-        self.columns = ["from", "gradient", "times", "product"]
-        self.terms.append({"label": label, "operands": operands, "result": product})
-        self.result += product
-
-    def _same(self, name: str, index: Index) -> None:
-        label = f"gradient of {name.rpartition('.')[2]}"
-        self.result += self._line(label, self._gradient(name, index), GRADIENT + name, index)
-
-    def _line(self, text: str, value: float, name: str = "", index: Index = ()) -> float:
-        place = {"place": {"name": name, "index": list(index)}} if name and not name.startswith(WEIGHT) else {}
-        self.lines.append({"text": text, "value": value, **place})
-        return value
-
-    def _values(self, name: str) -> np.ndarray:
-        array: np.ndarray = self.step.trace[name].astype(np.float64)
-        return array
-
-    def _gradients(self, name: str) -> np.ndarray:
-        return self.step.gradients[name].astype(np.float64)
-
-    def _gradient(self, name: str, index: Index) -> float:
-        return float(self.step.gradients[name][index])
-
-    def _first(self, weight: str) -> str:
-        return tied_names(self.config).get(weight, weight)
-
-    def _shared(self, head: int) -> int:
-        """The head of keys and values that a head of queries reads."""
-        return head // (self.config.num_heads // self.config.num_key_heads)

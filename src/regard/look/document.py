@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from regard.config import ModelConfig, Position, to_dict
-from regard.look.session import Run, Session
+from regard.look.run import Run
+from regard.look.session import Session
 from regard.look.subject import Subject, words
 from regard.model.position import rotary_frequencies
 from regard.model.position_criteria import judge

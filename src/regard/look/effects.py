@@ -15,10 +15,10 @@ from torch import Tensor
 
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
-from regard.look.session import PARAMETER, Run
+from regard.look.run import PARAMETER, Run
 from regard.look.whatif import check_attention
 from regard.search.encoder import normalised
-from regard.translate.trace import trace_copies
+from regard.translate.trace import trace_copies, trace_pair
 
 MAX_PASSAGES = 100
 MAX_CELLS = 64
@@ -50,6 +50,23 @@ def head_effects(run: Run, attention: str) -> dict[str, Any]:
 def sentence_vector(run: Run) -> np.ndarray:
     """The vector that a search compares: the mean of the tokens' vectors, scaled to length 1."""
     return normalised(run.trace["memory"].mean(axis=0))
+
+
+def probability(run: Run, step: int, text: str) -> dict[str, Any]:
+    """The probability of each token of a word at a step, given the tokens before it."""
+    subject = run.subject
+    if not 0 <= step <= len(run.output):
+        raise UsageError(f"step must be from 0 to {len(run.output)}: got {step}")
+    tokens = subject.target.encode(text.strip())
+    if not tokens:
+        raise UsageError("a word must have letters: got an empty one; type another")
+    probabilities = [float(run.trace["probabilities"][step, tokens[0]])]
+    for count in range(1, len(tokens)):
+        written = [*run.output[:step], *tokens[:count]]
+        trace = trace_pair(subject.network, run.source, written, run.plan.edits_at(0))
+        probabilities.append(float(trace["probabilities"][-1, tokens[count]]))
+    strings = subject.target.token_strings(tokens)
+    return {"step": step, "tokens": tokens, "token_strings": strings, "probabilities": probabilities}
 
 
 def nearest(run: Run, passages: Sequence[str]) -> dict[str, Any]:

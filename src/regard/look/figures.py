@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.errors import MissingExtra
 from regard.look.document import describe
-from regard.look.session import Run
+from regard.look.run import Run
 from regard.look.whatif import attentions
 from regard.text.tokenizer import SPACE_MARK
 from regard.trace import cross_attentions

@@ -9,7 +9,8 @@ from regard.config import to_dict
 from regard.folder.checkpoint import WEIGHTS
 from regard.look.document import Document, describe
 from regard.look.rules import rules
-from regard.look.session import Run, Session
+from regard.look.run import Run
+from regard.look.session import Session
 from regard.look.single_file import as_json, link, read_page
 from regard.look.subject import Subject
 

@@ -20,10 +20,10 @@ import numpy as np
 from regard.errors import RegardError, UsageError
 from regard.look.chain_rule import ChainRule
 from regard.look.document import Document, describe, document, places, source_file
-from regard.look.effects import head_effects, nearest, weights
-from regard.look.session import Run, Session
+from regard.look.effects import head_effects, nearest, probability, weights
+from regard.look.run import Run
+from regard.look.session import Session
 from regard.look.single_file import binary
-from regard.translate.trace import trace_pair
 
 ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -258,23 +258,6 @@ def chain(run: Run, name: str, index: str) -> Document:
 
 def _json(value: Any) -> Answer:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json"
-
-
-def probability(run: Run, step: int, text: str) -> Document:
-    """The probability of each token of a word at a step, given the tokens before it."""
-    subject = run.subject
-    if not 0 <= step <= len(run.output):
-        raise UsageError(f"step must be from 0 to {len(run.output)}: got {step}")
-    tokens = subject.target.encode(text.strip())
-    if not tokens:
-        raise UsageError("a word must have letters: got an empty one; type another")
-    probabilities = [float(run.trace["probabilities"][step, tokens[0]])]
-    for count in range(1, len(tokens)):
-        written = [*run.output[:step], *tokens[:count]]
-        trace = trace_pair(subject.network, run.source, written, run.plan.edits_at(0))
-        probabilities.append(float(trace["probabilities"][-1, tokens[count]]))
-    strings = subject.target.token_strings(tokens)
-    return {"step": step, "tokens": tokens, "token_strings": strings, "probabilities": probabilities}
 
 
 def neighbours(run: Run, token: int, side: str) -> Document:

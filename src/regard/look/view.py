@@ -19,8 +19,9 @@ from regard.folder.tensors import SCALE, is_table, quantize
 from regard.look import page_engine
 from regard.look.document import Document, describe, document, source_file
 from regard.look.figures import FORMATS, figure_bytes
+from regard.look.run import PARAMETER, Run
 from regard.look.server import Server, neighbours, pca
-from regard.look.session import PARAMETER, Run, Session
+from regard.look.session import Session
 from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun

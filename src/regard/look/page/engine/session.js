@@ -133,7 +133,10 @@ export class Run {
 		const values = this.values("probabilities");
 		const size = this.subject.model.vocabularySize;
 		const own = values.subarray(row * size, (row + 1) * size);
-		const order = Array.from(own.keys()).sort((a, b) => (own[b] ?? 0) - (own[a] ?? 0) || a - b);
+		// Numbers alone are sorted twenty times as fast as places by their numbers.
+		const least = own.slice().sort()[Math.max(0, size - count)] ?? 0;
+		const places = Array.from(own.keys()).filter((token) => (own[token] ?? 0) >= least);
+		const order = places.sort((a, b) => (own[b] ?? 0) - (own[a] ?? 0) || a - b);
 		return order.slice(0, count).map((token) => [token, own[token] ?? 0]);
 	}
 
@@ -365,10 +368,11 @@ export class Session {
 		/** @param {Float32Array} values */
 		const logs = (values) => places.map(([row = 0, token = 0]) => Math.log(Math.max(values[row * size + token] ?? 0, tiny)));
 		const before = logs(run.values("probabilities"));
+		const memory = attention.startsWith("decoder") ? (run.trace.values.get("memory")?.data ?? null) : null;
 		const effects = Array.from({ length: config.num_heads }, (_, head) => {
 			const plan = planOf([{ kind: "head-off", attention, head }], run.subject, run.text, () => []);
 			const edits = editsAt([...(run.plan?.edits ?? []), ...plan.edits], 0);
-			const trace = model.trace(run.source, run.output, new Trace(edits));
+			const trace = model.trace(run.source, run.output, new Trace(edits), memory);
 			if (!model.hasDecoder) return [cosine(sentenceVector(trace), sentenceVector(run.trace)) - 1];
 			return logs(trace.values.get("probabilities")?.data ?? new Float32Array(0)).map((value, i) => value - (before[i] ?? 0));
 		});

@@ -128,9 +128,9 @@ export class Transformer extends Network {
 		};
 	}
 
-	/** One full masked pass over a source (its end included) and a target (without ends), every value kept. @param {number[]} source @param {number[]} target @param {Trace} trace */
-	trace(source, target, trace) {
-		let hidden = this.hasEncoder ? this.encode(source, trace) : new Float32Array(0);
+	/** One full masked pass over a source (its end included) and a target (without ends), every value kept. @param {number[]} source @param {number[]} target @param {Trace} trace @param {Float32Array | null} [known] memory, where nothing in the encoder has changed */
+	trace(source, target, trace, known = null) {
+		let hidden = known ?? (this.hasEncoder ? this.encode(source, trace) : new Float32Array(0));
 		if (this.decoder) {
 			const tokens = [this.config.bos_id, ...target];
 			const positions = counted(tokens.length);

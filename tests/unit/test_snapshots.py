@@ -1,15 +1,21 @@
 """Snapshots of a run: their steps, their content, and the same ones after an interruption."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from train_fixtures import QUICK, counting_corpus, run
+import torch
+from train_fixtures import QUICK, counting_corpus, metrics, run
 
+from regard.engine.torch import load_model
+from regard.errors import UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import dequantize, quantize
 from regard.train.plan import Plan
 from regard.train.snapshots import SNAPSHOTS, list_snapshots, read_snapshot, steps_of
+from regard.train.summary import as_text, estimated_seconds, summary
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +58,32 @@ def test_a_run_that_was_interrupted_has_the_same_snapshots(whole: Path, tmp_path
 
 
 def test_snapshots_change_nothing_in_the_run(whole: Path, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     run(Plan.load(whole / "run.json").data, tmp_path / "run", replace(QUICK, snapshots=0))
     assert not (tmp_path / "run" / SNAPSHOTS).exists()
     with_them, without = read_tensors(whole), read_tensors(tmp_path / "run")
     assert all(np.array_equal(with_them[name], without[name]) for name in with_them)
+
+
+def test_a_run_summed_up(whole: Path) -> None:
+    found = summary(whole)
+    result = json.loads((whole / "result.json").read_bytes())
+    valid = metrics(whole, "valid")
+    assert found["finished"] and found["steps"] == result["steps"] == 12 and found["scores"] == result["scores"]
+    assert found["best"]["loss"] in [line["loss"] for line in valid]
+    text = as_text(found)
+    assert "12 steps" in text and f"loss {min(line['loss'] for line in valid):.3f}" in text
+    assert all(probe["reference"] in text for probe in read_snapshot(whole, 12).probes)
+    assert (whole / "curves.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(UsageError, match="has no run.json"):
+        summary(whole / SNAPSHOTS)
+
+
+def test_the_time_is_estimated_without_a_trace(whole: Path) -> None:
+    """A larger share of the steps takes a larger share of the time, and no random number is drawn."""
+    plan = Plan.load(whole / "run.json")
+    network = load_model(whole)[0]
+    before = torch.get_rng_state()
+    seconds = estimated_seconds(network, plan)
+    assert seconds and seconds > 0 and torch.equal(before, torch.get_rng_state())
+    assert all(parameter.grad is None for parameter in network.parameters())
+    assert estimated_seconds(network, replace(plan, train=replace(plan.train, steps=None, minutes=3.0))) is None

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from regard.cli import options as opt
-from regard.errors import UsageError
+from regard.errors import UsageError, needs_extra
 
 Output = Annotated[Path, Argument(help="The folder to write.")]
 
@@ -18,8 +18,8 @@ def models(
     words: Annotated[
         list[str] | None,
         Argument(
-            metavar="[get MODEL | push MODEL hf:OWNER/NAME]",
-            help="Get or push one; without any word all that are here are listed.",
+            metavar="[get MODEL | push MODEL hf:OWNER/NAME | show RUN]",
+            help="Get or push one, or sum up a run of training; without any word all that are here are listed.",
         ),
     ] = None,
     name: Annotated[str, opt.option("What to call the model here.", "NAME")] = "",
@@ -31,7 +31,7 @@ def models(
     private: Annotated[bool, Option("--private", help="A new repository is private.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
-    """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
+    """List the models that can be used by name, get one from elsewhere, push one to the Hugging Face hub, sum up a run.
 
     MODEL to get is opus-mt:en-de, or any other pair of the Helsinki-NLP translators, or hf:owner/name or
     hf:owner/name@revision, or https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS. An
@@ -49,9 +49,14 @@ def models(
             owner, revision = split_repository(repository)
             url = push(find(model), owner, revision=revision, private=private)
             typer.echo(json.dumps({"url": url}) if as_json else url)
+        case ["show", run]:
+            with needs_extra("torch", "summing up a run"):
+                from regard.train.summary import as_text, summary
+            found = summary(Path(run))
+            typer.echo(json.dumps(found) if as_json else as_text(found))
         case other:
             raise UsageError(
-                "regard models takes nothing,  get MODEL, or  push MODEL hf:owner/name: got "
+                "regard models takes nothing,  get MODEL,  push MODEL hf:owner/name, or  show RUN: got "
                 f"{' '.join(other)!r}; see  regard models --help"
             )
 

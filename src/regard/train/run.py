@@ -2,6 +2,7 @@
 
 runs/mine/   run.json          every setting, the chosen ones included
              metrics.jsonl     losses and validations, line by line
+             curves.png        loss and BLEU over steps and minutes, where matplotlib is installed
              result.json       scores, seconds, hardware and versions
              text/             the training text, cleaned and tokenized, until the run is done
              checkpoints/      to resume from
@@ -44,6 +45,7 @@ from regard.train.plan import RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
 from regard.train.recipe import Request, check
 from regard.train.snapshots import SNAPSHOTS, SnapshotWriter
+from regard.train.summary import estimated_seconds, in_words, write_curves
 from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
 
@@ -113,6 +115,8 @@ def _train(
                 validate = make_validator(plan, valid, tokenizers, processes)
                 network = make_network(plan, tokenizers, device, say)
                 snapshots = SnapshotWriter(output, plan, tokenizers, valid)
+                if processes.alone and not resume and (seconds := estimated_seconds(network, plan)):
+                    say(f"about {in_words(seconds)}, validations not counted")
                 trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
@@ -139,6 +143,7 @@ def _train(
     if not processes.is_first:
         return None
     shutil.rmtree(output / TEXT, ignore_errors=True)
+    write_curves(output)
     return TrainResult(output, scores, seconds)
 
 

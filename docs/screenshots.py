@@ -1,4 +1,7 @@
-"""Take the pictures and the film of `regard look` that the documents show: `python docs/screenshots.py`."""
+"""Take the pictures and the film of `regard look` that the documents show: `python docs/screenshots.py`.
+
+`python docs/screenshots.py ./SmolLM2-135M` takes that of the 2017 model beside a model of today, an imported one.
+"""
 
 from __future__ import annotations
 
@@ -133,9 +136,31 @@ def small(picture: bytes) -> bytes:
     raise SystemExit("a picture is too large even with few colours")
 
 
+def side_by_side(today: Path) -> bytes:
+    """The figures of the bundled translator and of this model, and how both differ from the paper's."""
+    look = look_at(find_model("fr-en"), "La capitale de la France est", compare=today, max_length=12)
+    with look.serve() as server, sync_playwright() as playwright:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=OPTIONS)
+        page = browser.new_page(viewport={"width": 1180, "height": 1500}, color_scheme="light")
+        page.goto(f"{server.url}#view=compare")
+        page.wait_for_selector("#panel ul.note")
+        page.wait_for_timeout(600)
+        place, last = (page.locator(each).first.bounding_box() for each in ("#panel .columns", "[data-run='1'] ul"))
+        assert place and last
+        place["height"] = last["y"] + last["height"] + 8 - place["y"]
+        picture = page.screenshot(full_page=True, clip=place)  # type: ignore[arg-type]
+        browser.close()
+        server.shutdown()
+    return picture
+
+
 def main() -> None:
     folder = ROOT / "docs" / "images"
     folder.mkdir(exist_ok=True)
+    if len(sys.argv) == 2 and "/" in sys.argv[1]:
+        (folder / "from-2017.png").write_bytes(small(side_by_side(Path(sys.argv[1]))))
+        return
     wanted = set(sys.argv[1:])
     look = look_at(find_model("fr-en"), SENTENCE)
     with look.serve() as server, sync_playwright() as playwright:

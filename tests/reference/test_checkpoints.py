@@ -1,6 +1,7 @@
 """Real checkpoints that a user has, compared with transformers: REGARD_CHECKPOINTS names the folder they are in.
 
-Without it there is nothing to compare, and these tests are not there at all.
+Without it there is nothing to compare, and these tests are not there at all. For GGUF files transformers needs the package
+accelerate too.
 """
 
 import os
@@ -94,6 +95,7 @@ def theirs_of(path: Path) -> Any:
 
 if model_files():
 
+    @pytest.mark.timeout(1800)
     @torch.no_grad()
     def test_a_real_gguf_or_llama2c(model_file: Path, tmp_path: Path) -> None:
         import_file(model_file, tmp_path / "ours", ImportOptions(), onnx.export)

@@ -5,7 +5,7 @@
 Three systems: the CPU engine in int8, the torch engine in float32, and the same with a sliding window of 1,024 tokens, which the
 weights were not trained with: its cost is what counts. Every figure is of a process of its own on one thread: processor
 time, the bytes that the cache holds after the prompt, and the most memory that the process had, with what it had before the
-prompt. --save keeps the rows of other calls. Needs regard[torch] and regard[gguf].
+prompt. --save keeps the rows of other calls, and writes the table of docs/explanation/from-2017.md. Needs regard[torch] and regard[gguf].
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from record import ROOT, Row, save
+from record import ROOT, Row, put_table, save
 
 from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, load_model
@@ -33,6 +33,17 @@ from regard.model.transformer import build
 
 SYSTEMS = ("int8, onnxruntime", "float32, torch", "float32, torch, window of 1024")
 LENGTHS, WINDOW, WRITTEN = (256, 1024, 2048, 4096, 8192), 1024, 16
+
+COLUMNS = {
+    "system": "system",
+    "length": "tokens",
+    "prompt s": "prompt, s",
+    "prompt tokens/s": "tokens/s",
+    "ms a token": "one more token, ms",
+    "cache MiB": "cache, MiB",
+    "process MiB": "process at most, MiB",
+}
+"""of the table in the docs"""
 
 
 def opened(folder: Path, system: str) -> Any:
@@ -109,6 +120,7 @@ def main() -> None:
     rows = [found[key] for key in sorted(found, key=lambda key: (SYSTEMS.index(key[0]), key[1]))]
     if asked.save:
         print(save(name, rows, {}))
+        put_table("docs/explanation/from-2017.md", "decoder_lengths", rows, COLUMNS)
 
 
 if __name__ == "__main__":

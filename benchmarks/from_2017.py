@@ -7,7 +7,8 @@ every row keeps the changes of the rows before it. Batches, their order and the 
 that of held-out text, in nats a token. Speed is processor time of one thread. Training memory is weights, gradients and Adam's two
 moments, and what the backward pass keeps of a batch. The cache is what one token needs while a text is written, and the step
 is one token after a text of 512. With --rows or --seeds, --save keeps what others gave before;
---speed adds the speeds, all rows in turns and the best of three rounds, to rows that have their losses.
+--speed adds speeds, all rows in turns and the best of three rounds, to rows that have their losses. --save also writes the table
+of docs/explanation/from-2017.md.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from record import ROOT, Row, save
+from record import ROOT, Row, put_table, save
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
@@ -44,6 +45,16 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 MEMORY, SPEED = ("training MiB", "cache bytes", "weights"), ("tokens/s", "step ms")
 ROUNDS = 3
+COLUMNS = {
+    "change": "change",
+    "loss": "loss",
+    "tokens/s": "training, tokens/s",
+    "step ms": "one more token, ms",
+    "training MiB": "training memory, MiB",
+    "cache bytes": "cache, bytes a token",
+    "weights": "weights",
+}
+"""of the table in the docs"""
 
 
 def rows_of(path: Path, size: int) -> torch.Tensor:
@@ -65,18 +76,18 @@ def loss_of(model: DecoderOnly, rows: torch.Tensor) -> torch.Tensor:
 def kept_bytes(model: DecoderOnly, rows: torch.Tensor) -> int:
     """What the backward pass keeps of a batch: every storage once, without the weights."""
     own = {each.untyped_storage().data_ptr() for each in model.parameters()}
-    kept: dict[int, int] = {}
+    kept: dict[int, torch.UntypedStorage] = {}
 
     def keep(value: torch.Tensor) -> torch.Tensor:
         storage = value.untyped_storage()
         if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
+            kept[storage.data_ptr()] = storage  # held, so that no other takes its place
         return value
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
         loss = loss_of(model, rows)
     assert loss.requires_grad
-    return sum(kept.values())
+    return sum(each.nbytes() for each in kept.values())
 
 
 def new_model(settings: dict[str, Any], seed: int) -> DecoderOnly:
@@ -142,7 +153,7 @@ def measured(asked: argparse.Namespace, rows: torch.Tensor, found: dict[str, Row
             new = speed(settings, rows)
             old = found[name] if "step ms" in found[name] else new
             best = {"tokens/s": max(old["tokens/s"], new["tokens/s"]), "step ms": min(old["step ms"], new["step ms"])}
-            found[name] |= best
+            found[name] |= best | memory(settings, rows)
     for name, settings in wanted.items() if not asked.speed else ():
         row = {"change": name, "steps": asked.steps, "text": asked.text.name, **memory(settings, rows)}
         losses: dict[str, float] = found.get(name, {}).get("losses", {})
@@ -163,7 +174,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seeds", default="1-2", help="first and last seed")
     parser.add_argument("--rows", default=f"1-{len(CHANGES)}", help="first and last row to measure")
-    parser.add_argument("--speed", action="store_true", help="no losses: the speed of rows that have theirs")
+    parser.add_argument("--speed", action="store_true", help="no losses: speed and memory of rows that have theirs")
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
@@ -177,6 +188,7 @@ def main() -> None:
     print(ratios)
     if asked.save:
         print(save("from_2017", listed, ratios))
+        put_table("docs/explanation/from-2017.md", "from_2017", listed, COLUMNS)
 
 
 if __name__ == "__main__":

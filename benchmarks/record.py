@@ -54,3 +54,19 @@ def _commit() -> str:
     """Of the tree that was measured; a copy without its history says so."""
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return found.stdout.strip() or "unknown"
+
+
+def put_table(page: str, name: str, rows: list[Row], columns: dict[str, str]) -> None:
+    """Write rows as the table that stands between two comments with this name in a page; `columns` give keys their heads."""
+
+    def shown(value: Any) -> str:
+        return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+    path = ROOT / page
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, rest = path.read_text("utf-8").split(begin)
+    after = rest.partition(end)[2]
+    lines = [list(columns.values()), ["---"] * len(columns)]
+    lines += [[shown(row.get(key, "")) for key in columns] for row in rows]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    path.write_text(f"{before}{begin}\n{table}\n{end}{after}", encoding="utf-8")

@@ -118,7 +118,7 @@ def trained(settings: dict[str, Any], rows: torch.Tensor, steps: int, seed: int)
 def memory(settings: dict[str, Any], rows: torch.Tensor) -> Row:
     model = new_model(settings, 1)
     config, weights = model.config, sum(each.numel() for each in model.parameters())
-    training = (16 * weights + kept_bytes(model, rows[:BATCH])) / 2**20
+    training = (16 * weights + kept_bytes(model, rows[:BATCH].clone())) / 2**20
     cache = 2 * config.num_decoder_layers * config.num_key_heads * config.head_dim * 4
     return {"training MiB": round(training, 1), "cache bytes": cache, "weights": weights}
 

@@ -37,14 +37,10 @@ def pooled(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
-def test_vectors_are_the_means_of_berts(imported: tuple[Path, Any, Any], engine: str) -> None:
+def test_vectors_are_the_means_of_berts_and_rank_passages_short_ones_lower(imported, engine, tmp_path):
     folder, model, tokenizer = imported
     found = TextEncoder.open(folder, kind=engine).vectors(TEXT)
     np.testing.assert_allclose(found, pooled(model, tokenizer, TEXT), atol=2e-5)
-
-
-@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
-def test_passages_are_ranked_by_their_cosines_short_ones_lower(imported, engine, tmp_path):
     folder, model, tokenizer = imported
     (tmp_path / "texts.txt").write_text("\n\n".join(TEXT))
     found = regard.load(folder, engine=engine).search(QUERY, tmp_path / "texts.txt")

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from look_fixtures import make_subject, save_subject
 
 import regard
 from regard.api import Model, export, load
 from regard.config import DecodeConfig
 from regard.decode import search
-from regard.errors import DataError, ModelError, RegardWarning, UsageError
+from regard.errors import DataError, RegardWarning, UsageError
 from regard.folder import catalogue
 from regard.folder.manifest import read_manifest
 from regard.translate import search as batched
@@ -180,16 +179,6 @@ def test_scores_are_those_of_a_full_pass_whatever_the_neighbours(model: Model) -
     with pytest.raises(DataError, match="got 3 and 2"):
         model.score(sources, targets[:2])
     assert model.evaluate(sources, model.translate(sources)).chrf == pytest.approx(100)
-
-
-def test_a_model_that_only_writes_can_be_looked_into(tmp_path: Path) -> None:
-    folder = save_subject(make_subject(architecture="decoder-only"), tmp_path / "tales", "write")
-    model = load(folder)
-    assert repr(model) == "<regard.Model tales: write>"
-    assert model.look("As aliens entered").text.startswith("As aliens entered")
-    refused = "must be a model that translates: got one to write; name another"
-    with pytest.raises(ModelError, match=refused):
-        model.translate("Bonjour.")
 
 
 def test_loading_by_name_and_languages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

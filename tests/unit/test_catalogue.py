@@ -26,7 +26,7 @@ def models(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine"
 
 
-def test_by_name_as_a_folder_and_by_languages(models: Path, made: Path) -> None:
+def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path, made: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
     assert find(str(made)) == made
     with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
@@ -42,9 +42,6 @@ def test_by_name_as_a_folder_and_by_languages(models: Path, made: Path) -> None:
         find_model("fr-en", "en_US", None)
     with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
         find_by_languages("de", None)
-
-
-def test_the_one_that_searches(models: Path) -> None:
     with pytest.warns(RegardWarning, match="no model for search is there: the encoder of fr-en"):
         assert find_for_search() == models.parent / "bundled" / "fr-en"
     shape = dict(architecture="encoder-only", d_model=10, num_heads=2)

@@ -33,7 +33,7 @@ def refused(result: Result, message: str, code: int = 2) -> None:
     assert message in result.stderr
 
 
-def test_many_documents_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
+def test_many_documents_go_into_a_folder_and_json_tells_every_segment(folder: Path, tmp_path: Path, page: Path) -> None:
     paths = [tmp_path / f"a{suffix}" for suffix in (".srt", ".po")]
     for path in paths:
         path.write_bytes(encoded(path.suffix))
@@ -46,6 +46,19 @@ def test_many_documents_go_into_a_folder(folder: Path, tmp_path: Path) -> None:
     assert [(cue.index, cue.start, cue.end) for cue in srt.parse(written["a.srt"].decode())] == timings
     entry = polib.pofile(written["a.po"].decode())[0]
     assert entry.msgstr and placeholders(entry.msgstr) == placeholders(entry.msgid)
+    result = run("-m", folder, page, "--json", "-o", page.with_name("out.html"))
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(answers) > 5 and page.with_name("out.html").exists()
+    for answer in answers:
+        assert answer["file"] == str(page) and {"source", "written", "doubt"} <= set(answer)
+    told = [answer for answer in answers if not answer["doubt"] and "sentences" in answer]
+    for sentence in (sentence for answer in told for sentence in answer["sentences"]):
+        best = sentence["candidates"][0]
+        assert len(best["token_log_probabilities"]) >= len(best["tokens"]) > 0
+        for link in best["alignment"]:
+            assert sentence["source"][slice(*link["source"])].strip()
+            assert best["text"][slice(*link["target"])].strip()
+            assert 0 <= link["weight"] <= 1.01
 
 
 def test_nothing_is_replaced_unasked_and_another_kind_of_file_refused(folder, page, tmp_path, monkeypatch):
@@ -85,22 +98,6 @@ def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch
     refused(run("-m", folder, bad), "line 2 holds a byte that is not; name its encoding", 1)
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
     assert sorted(path.name for path in new.iterdir()) == []
-
-
-def test_json_tells_every_segment(folder: Path, page: Path) -> None:
-    result = run("-m", folder, page, "--json", "-o", page.with_name("out.html"))
-    answers = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(answers) > 5 and page.with_name("out.html").exists()
-    for answer in answers:
-        assert answer["file"] == str(page) and {"source", "written", "doubt"} <= set(answer)
-    told = [answer for answer in answers if not answer["doubt"] and "sentences" in answer]
-    for sentence in (sentence for answer in told for sentence in answer["sentences"]):
-        best = sentence["candidates"][0]
-        assert len(best["token_log_probabilities"]) >= len(best["tokens"]) > 0
-        for link in best["alignment"]:
-            assert sentence["source"][slice(*link["source"])].strip()
-            assert best["text"][slice(*link["target"])].strip()
-            assert 0 <= link["weight"] <= 1.01
 
 
 XLIFF = '<xliff version="2.0" srcLang="{}" trgLang="{}"><file><unit><segment><source>Hello</source></segment></unit></file></xliff>'

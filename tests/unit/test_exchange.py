@@ -85,19 +85,6 @@ def test_damaged_folders(foreign, tmp_path, name, content, sentence):
     assert sentence in refusal(folder, tmp_path / "ours")
 
 
-def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(ours: dict[str, Path], tmp_path: Path) -> None:
-    for kind, name, sentence in (
-        ("marian", "source.spm", "must be a SentencePiece model"),
-        ("marian", "vocab.json", "must be a JSON object of tokens"),
-        ("gpt2", "tokenizer.json", "must be a tokenizer.json"),
-    ):
-        folder = copied(ours[kind], tmp_path / f"{kind}-{name}")
-        (folder / "SHA256SUMS").unlink()
-        (folder / name).write_bytes(b"[1")
-        with pytest.raises(ModelError, match=sentence):
-            load(folder)
-
-
 class Harmful:
     """What a pickle can do to whoever reads it."""
 
@@ -142,7 +129,7 @@ def test_a_pickle_is_read_only_when_asked_and_never_run(foreign, tmp_path, is_ar
         assert "it was refused" in refusal(folder, tmp_path / "damaged", convert_pickle=True)
 
 
-def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> None:
+def test_halves_and_parts_are_read_and_damaged_tokenizers_named(foreign, tmp_path, ours):
     """Weights as bfloat16, in two files with an index."""
     folder = copied(foreign["gpt2"], tmp_path / "theirs")
     weights = read_safetensors(folder / "model.safetensors")
@@ -163,6 +150,16 @@ def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> 
     index["weight_map"][names[0]] = "../one.safetensors"
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     assert "must name files of its folder" in refusal(folder, tmp_path / "outside")
+    for kind, name, sentence in (
+        ("marian", "source.spm", "must be a SentencePiece model"),
+        ("marian", "vocab.json", "must be a JSON object of tokens"),
+        ("gpt2", "tokenizer.json", "must be a tokenizer.json"),
+    ):
+        folder = copied(ours[kind], tmp_path / f"{kind}-{name}")
+        (folder / "SHA256SUMS").unlink()
+        (folder / name).write_bytes(b"[1")
+        with pytest.raises(ModelError, match=sentence):
+            load(folder)
 
 
 def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:

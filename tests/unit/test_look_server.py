@@ -104,7 +104,7 @@ def test_a_what_if_is_a_new_run(server: Server, session: Session) -> None:
     refused(server, 400, "/api/document?run=9999")
 
 
-def test_questions_are_answered(server: Server, session: Session) -> None:
+def test_questions_are_answered_and_the_answers_computed_again(server: Server, session: Session) -> None:
     run = session.original
     asked = answered(server, "/api/probability?step=1&text=Jane")
     assert asked == probability(run, 1, "Jane")
@@ -120,10 +120,7 @@ def test_questions_are_answered(server: Server, session: Session) -> None:
         "neighbours?token=99999&side=source",
     ):
         refused(server, 400, f"/api/{wrong}")
-
-
-def test_the_probability_of_a_long_word_and_the_plane_are_computed_again(session: Session) -> None:
-    """The product is what the model gives the word when it stands there: the same as one pass over it."""
+    # The product is what the model gives the word when it stands there: the same as one pass over it.
     run = session.original
     asked = probability(run, 2, "September Africa")
     assert len(asked["tokens"]) > 1

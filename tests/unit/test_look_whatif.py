@@ -85,7 +85,7 @@ def test_positions_of_any_kind_can_be_removed(position: str) -> None:
     assert not np.allclose(plain["memory"][::-1], session.original.trace["memory"], atol=1e-2)
 
 
-def test_a_head_that_is_off_says_nothing_and_the_others_go_on(session: Session) -> None:
+def test_a_head_that_is_off_says_nothing_and_without_the_mask_nothing_is_hidden(session: Session) -> None:
     run = session.whatif([{"kind": "head-off", "attention": ENCODER, "head": 1}])
     before, after = session.original.trace, run.trace
     context = after[f"{ENCODER}.context"]
@@ -98,9 +98,6 @@ def test_a_head_that_is_off_says_nothing_and_the_others_go_on(session: Session) 
         if not name.startswith("target"):
             assert np.array_equal(after[name], before[name]), name
     assert not np.array_equal(after["memory"], before["memory"])
-
-
-def test_without_the_mask_nothing_is_hidden(session: Session) -> None:
     run = session.whatif([{"kind": "no-mask"}])
     for layer in range(3):
         path = f"decoder.layers.{layer}.self_attention"

@@ -54,21 +54,6 @@ def test_what_means_something_stays(text: str) -> None:
     assert normalise_text(text) == text
 
 
-def test_every_character_has_its_offset() -> None:
-    read = normalise_signs(Normalised.of("\u200bof\ufb01ce, cafe\u0301\u2026"))
-    assert read.text == "office, café..."
-    assert list(read.offsets) == [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 13, 13, 14]
-    draw = random.Random(3)
-    for _ in range(300):
-        text = "".join(draw.choice((*ODD, "b", ".")) for _ in range(19))
-        read = Normaliser("fr", vocabulary()).normalise(text, [(5, 8)])
-        assert len(read.offsets) == len(read.text) + 1 and read.offsets[-1] == len(text)
-        assert list(read.offsets) == sorted(read.offsets)
-        assert text[5:8] in read.text
-        for sign, offset in zip(read.text, read.offsets, strict=False):
-            assert sign != "b" or text[offset] == "b"
-
-
 @pytest.mark.parametrize(
     ("language", "given", "read"),
     [
@@ -98,13 +83,25 @@ def test_the_vocabulary_says_which_signs_are_meant(language: str, unknown: str, 
     assert Normaliser(language, words)("L\u2019eau, c\u2019est \u201c\u2014\u201d") == read
 
 
-def test_what_a_vocabulary_knows() -> None:
+def test_every_character_has_its_offset_and_what_a_vocabulary_knows() -> None:
     tokenizer = Tokenizer.train(["le chat d'été…"] * 3, vocabulary=300, exact=False)
     knows = Normaliser("fr", tokenizer).knows
     assert knows("é") and knows("Z") and not knows("ж")
     assert knows("\uff21") and knows("\ufb01") and knows("\u2019") and not knows("\u2192")
     text = "L\u2019e\u0301te\u0301\u2026  \u201cdit\u00a0il\u201d\n\tдом"
     assert known_signs(text, tokenizer) == 'L\'été…  "dit il"\n\tдом'
+    read = normalise_signs(Normalised.of("\u200bof\ufb01ce, cafe\u0301\u2026"))
+    assert read.text == "office, café..."
+    assert list(read.offsets) == [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 13, 13, 14]
+    draw = random.Random(3)
+    for _ in range(300):
+        text = "".join(draw.choice((*ODD, "b", ".")) for _ in range(19))
+        read = Normaliser("fr", vocabulary()).normalise(text, [(5, 8)])
+        assert len(read.offsets) == len(read.text) + 1 and read.offsets[-1] == len(text)
+        assert list(read.offsets) == sorted(read.offsets)
+        assert text[5:8] in read.text
+        for sign, offset in zip(read.text, read.offsets, strict=False):
+            assert sign != "b" or text[offset] == "b"
 
 
 def test_signs_change_neither_the_translation_nor_its_words_and_capitals_come_back() -> None:

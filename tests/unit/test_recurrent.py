@@ -1,4 +1,4 @@
-"""What recurrent models do in company: search, edits, folders, engines. Their laws stand with the Transformer's."""
+"""What recurrent models do in company: how they begin, search, edits, folders, engines. Their laws stand with the Transformer's."""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from regard.decode import search
 from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import UsageError
+from regard.model.recurrent.cell import NUM_PARTS, Weights, make_cell
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
 
@@ -119,3 +120,14 @@ def test_a_gpu_gives_the_same(recurrent_variant, random_model, sentences):
         loss = there.padded(model)[is_real].float().square().mean()
     loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("kind", NUM_PARTS)
+def test_recurrent_matrices_begin_orthogonal(kind):
+    """So that what a plain cell knows neither fades nor grows in the first steps of training."""
+    weights = Weights.of(make_cell(kind, 5, 7))
+    for gate in weights.recurrent.split(7):
+        torch.testing.assert_close(gate @ gate.T, torch.eye(7), atol=1e-5, rtol=0)
+    assert not weights.recurrent_bias.any()
+    forget_gate = [0] * 7 + [1] * 7 + [0] * 14
+    assert weights.inputs_bias.tolist() == (forget_gate if kind == "lstm" else [0] * len(weights.inputs))

@@ -26,7 +26,7 @@ def translate(server: Running, **fields: Any) -> Any:
     return answer.json
 
 
-def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.Model) -> None:
+def test_a_list_gives_lists_and_a_form_may_hold_letters_as_they_are(server: Running, model: regard.Model) -> None:
     texts = [SENTENCE, "", "12 : 30 !", "Bonjour. Je vais bien.\n\nJane dort.", SENTENCE]
     answer = translate(server, q=texts, alternatives=2, source="auto")
     expected = [model.translate(text) for text in texts]
@@ -40,10 +40,7 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
     answer = translate(server, q=SENTENCE, alternatives=10)
     expected = model.translate(SENTENCE, n_best=11, beam=11, details=True).alternatives
     assert [answer["translatedText"], *answer["alternatives"]] == expected
-
-
-def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
-    """As `curl -d` sends them; what is no UTF-8, or has no end of fields, is refused in words."""
+    # As `curl -d` sends them; what is no UTF-8, or has no end of fields, is refused in words.
     text = "Où est l'été ? 😀"
     fields = f"q={text}&source=en&target=en"
     assert server.form("/translate", fields).json["translatedText"] == text

@@ -83,21 +83,6 @@ def test_a_reply_ends_at_a_stop_and_choices_differ(server: Running) -> None:
     assert choice["text"] == text[: text.index(stop)] and choice["finish_reason"] == "stop"
 
 
-def test_the_conversation_is_read_and_instructions_are_not(server: Running) -> None:
-    def sureness(messages: list[Any]) -> float:
-        ask = {"messages": messages, "temperature": 0, "logprobs": True, "max_tokens": 1}
-        answer = answered(server, CHAT, model="chat", **ask)
-        return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
-
-    earlier = [
-        {"role": "user", "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}]},
-        {"role": "assistant", "content": "Hello, Jane!"},
-    ]
-    assert sureness([{"role": "system", "content": "Be rude."}, *HELLO]) == sureness(HELLO)
-    assert sureness([*earlier, *HELLO]) != sureness(HELLO)
-    assert sureness(HELLO * 100) == sureness(HELLO * 90)
-
-
 STREAMS: list[tuple[str, dict[str, Any]]] = [
     (CHAT, {"model": "chat", "messages": HELLO, "seed": 5, "n": 3}),
     (CHAT, {"model": "fr-en", "messages": [{"role": "user", "content": "Bonjour. Il dort.\n"}]}),
@@ -150,7 +135,7 @@ def test_log_probabilities(server: Running) -> None:
     assert all(len(each) <= 2 for each in logprobs["top_logprobs"])
 
 
-def test_a_translator_translates_the_last_message(server: Running, folders: list[Path]) -> None:
+def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Running, folders: list[Path]) -> None:
     model = regard.load(folders[0], threads=1)
     text = "Bonjour, comment allez-vous ? Je vais bien."
     messages = [*HELLO, {"role": "assistant", "content": "?"}, {"role": "user", "content": text}]
@@ -159,6 +144,19 @@ def test_a_translator_translates_the_last_message(server: Running, folders: list
     assert answer["usage"]["prompt_tokens"] == len(model.translator.source.encode(text))
     number = answered(server, CHAT, model="fr-en", messages=[{"role": "user", "content": " 7 "}])
     assert number["choices"][0]["message"]["content"] == model.translate(" 7 ")
+
+    def sureness(messages: list[Any]) -> float:
+        ask = {"messages": messages, "temperature": 0, "logprobs": True, "max_tokens": 1}
+        answer = answered(server, CHAT, model="chat", **ask)
+        return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
+
+    earlier = [
+        {"role": "user", "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}]},
+        {"role": "assistant", "content": "Hello, Jane!"},
+    ]
+    assert sureness([{"role": "system", "content": "Be rude."}, *HELLO]) == sureness(HELLO)
+    assert sureness([*earlier, *HELLO]) != sureness(HELLO)
+    assert sureness(HELLO * 100) == sureness(HELLO * 90)
 
 
 def refused(answer: Answer, param: str) -> None:

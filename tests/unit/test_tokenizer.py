@@ -161,7 +161,7 @@ def test_save_and_load_are_the_same_bytes_and_a_wrong_file_is_named(tokenizer: T
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_an_impossible_vocabulary_is_refused_or_replaced(kind: str) -> None:
+def test_an_impossible_vocabulary_and_rare_signs(kind: str) -> None:
     text = sentences(29)
     with pytest.raises(UsageError, match="vocabulary must be at most .* got 8000"):
         Tokenizer.train(text, vocabulary=8000, kind=kind)
@@ -169,10 +169,6 @@ def test_an_impossible_vocabulary_is_refused_or_replaced(kind: str) -> None:
         Tokenizer.train(text, vocabulary=100, kind=kind)
     assert 260 < Tokenizer.train(text, vocabulary=8000, kind=kind, exact=False).vocab_size < 8000
     assert Tokenizer.train(text, vocabulary=100, kind=kind, exact=False).vocab_size > 260
-
-
-@pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_rare_sign_of_common_text_has_a_token_of_its_own(kind: str) -> None:
     rare = "It costs 5 £ or $ 7, \u20ac & \u00ab \u00c9tat \u00bb; ~ \u4e2d"
     tokenizer = Tokenizer.train([*sentences(2003), rare, 'é"#='], vocabulary=500, kind=kind, exact=False)
     for sign in '£$\u20ac&\u00ab\u00bb\u00c9;~é"#=':

@@ -53,20 +53,6 @@ def test_all_spellings_mean_the_word(word: str) -> None:
     assert found == {f"({word}", f"( {word}"}
 
 
-def test_all_spellings_are_found() -> None:
-    """By brute force: every way to cut the word into tokens of the vocabulary."""
-    tokens = {p: id for id, p in enumerate(TOKENIZER.token_strings(range(TOKENIZER.vocab_size)))}
-
-    def cuts(text: str) -> list[list[int]]:
-        if not text:
-            return [[]]
-        return [
-            [tokens[text[:n]], *rest] for n in range(1, len(text) + 1) if text[:n] in tokens for rest in cuts(text[n:])
-        ]
-
-    assert sorted(Spellings(TOKENIZER).of("cats")) == sorted(cuts("\u2581cats") + cuts("cats"))
-
-
 @pytest.mark.parametrize("end", ["", "\u2603"], ids=["in tokens", "ending in bytes"])
 def test_a_hostile_word_has_a_bounded_number_of_spellings(end: str) -> None:
     """A word of 100 kB has more of them than there are atoms."""

@@ -22,7 +22,7 @@ WAYS = pytest.mark.parametrize(("packing", "sampling"), [(True, 0.2), (False, 0.
 
 
 @WAYS
-def test_an_epoch_holds_each_pair_once_and_whole(packing: bool, sampling: float) -> None:
+def test_an_epoch_holds_each_pair_once_in_batches_that_keep_to_their_budget(packing: bool, sampling: float) -> None:
     corpus = texts(1301)
     for number in range(2):
         batches = stream(corpus, packing=packing, sampling=sampling)
@@ -34,10 +34,6 @@ def test_an_epoch_holds_each_pair_once_and_whole(packing: bool, sampling: float)
                 pairs.append((TOKENIZER.decode(source), TOKENIZER.decode(target_output)))
         assert sorted(pairs) == sorted(zip(corpus.sources, corpus.targets, strict=True))
         assert pairs != sorted(pairs)
-
-
-@WAYS
-def test_batches_keep_to_their_budget_and_count_their_tokens(packing: bool, sampling: float) -> None:
     for batch in epoch(stream(texts(401), packing=packing, sampling=sampling)):
         assert batch.packed is packing
         assert batch.source.size + batch.target_input.size <= 509

@@ -1,4 +1,5 @@
 import gzip
+import io
 import lzma
 import os
 import subprocess
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.corpus import read_pairs
-from regard.data.lines import MAX_LINE_BYTES, read_lines
+from regard.data.lines import MAX_LINE_BYTES, Line, arriving, open_bytes, read_lines
 from regard.errors import DataError
 
 
@@ -153,3 +154,25 @@ def test_parallel_or_unrelated_text_gets_no_warning(files: tuple[Path, Path]) ->
         write(files[0], b"\n".join(source))
         write(files[1], b"\n".join(other))
         assert read_pairs([files[0]], [files[1]]).report.warnings == []
+
+
+def test_lines_come_before_the_next_and_before_bad_bytes() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as source, os.fdopen(writer, "wb", buffering=0) as sink:
+        lines = arriving(source, "test")
+        for number in range(3):
+            sink.write(f"{number}\n".encode())
+            assert next(lines) == [Line(str(number), "\n")]
+    lines = arriving(io.BytesIO(b"\xef\xbb\xbfa\nb\n\xff\xfe\nc\n"), "my.txt")
+    assert [line.text for line in next(lines)] == ["a", "b"]
+    with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):
+        next(lines)
+
+
+def test_a_packed_file_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(80):
+            file.write(bytes(1 << 20))
+    with open_bytes(path) as file, pytest.raises(DataError, match="at most 64 MiB: got a longer"):
+        list(arriving(file, str(path)))

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.data.word_vectors import hashed, ngrams, read_vectors
-from regard.errors import DataError, RegardError, UsageError
+from regard.errors import DataError, RegardError
 
 WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}
 WANTED = ["chat", "L'été", "3", "absent"]
@@ -75,15 +75,6 @@ def test_ngrams_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     (tmp_path / "glove").write_bytes(lines)
     found = read_vectors(tmp_path / "glove", [". . .", "3", "2 3"], 3)
     assert {word: row.tolist() for word, row in found.items()} == {". . .": [4, 5, 6], "3": [7, 8, 9], "2 3": [1, 1, 1]}
-
-
-@pytest.mark.parametrize("content", [as_text(), as_text(header=False), as_binary(), as_fasttext()])
-def test_another_width_is_named(tmp_path: Path, content: bytes):
-    with pytest.raises(UsageError) as caught:
-        read(tmp_path, content, width=5)
-    assert str(caught.value) == (
-        "word vectors must be as wide as d_model=5: those of vectors have 3 numbers; set d_model=3, or use others"
-    )
 
 
 @pytest.mark.parametrize(

@@ -35,17 +35,13 @@ def test_top_k_keeps_exactly_k_and_top_p_the_smallest_sufficient_set(make):
 
 
 @BOTH
-def test_penalties_are_for_what_was_written(make):
+def test_penalties_are_for_what_was_written_and_draws_invert_the_distribution(make):
     logits = make([[1.0, 3.0, -math.inf, 2.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
     config = DecodeConfig(method="sample", presence_penalty=0.5, frequency_penalty=0.25)
     lowered = np.asarray(penalise(logits, [[1, 3, 1, 2], []], config))
     np.testing.assert_allclose(lowered[0], [1.0, 2.0, -np.inf, 1.25, 2.0])
     np.testing.assert_array_equal(lowered[1], np.asarray(logits)[1])
     assert penalise(logits, [[1], [1]], DecodeConfig(method="sample")) is logits
-
-
-@BOTH
-def test_draw_inverts_the_cumulative_distribution(make):
     logits = make(np.log([[0.2, 1e-300, 0.5, 0.3]] * 7).tolist())
     logits[:, 1] = -math.inf
     uniforms = np.array([0.0, 0.1999, 0.2001, 0.6999, 0.7001, 0.9999, np.nextafter(1, 0)])

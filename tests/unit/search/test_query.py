@@ -67,7 +67,7 @@ def test_the_nearest_are_exactly_the_nearest(count: int, monkeypatch: pytest.Mon
         np.testing.assert_array_equal(scores, every[expected])
 
 
-def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
+def test_words_have_the_mean_of_their_tokens_and_the_page_the_real_numbers(reader: TextEncoder, tmp_path: Path) -> None:
     query, passage = "Jane visits!", "Jane, visits Africa."
     [comparison] = compare(reader, query, [passage])
     assert comparison.query_words == ["Jane", "visits"]
@@ -82,6 +82,13 @@ def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
     other = jane[0][[i for i, (start, end) in enumerate(spans) if start < 4 and end > 0]].mean(axis=0)
     cosine = mean @ other / np.linalg.norm(mean) / np.linalg.norm(other)
     assert comparison.similarity[0, 1] == pytest.approx(float(cosine), abs=1e-5)
+    text = tmp_path / "<b>.txt"
+    text.write_text("The cat <script>alert(1)</script> sleeps.")
+    found = find(reader, "<i>cat</i> sleeps", [text])
+    page = found._repr_html_()
+    assert not re.search("<(script|b|i|link|img)[ >]", page)
+    values = found[0].comparison.similarity.ravel().tolist()
+    assert re.findall(r"<td[^>]*>(-?\d\.\d\d)<", page) == [f"{value:.2f}" for value in values]
 
 
 def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> None:
@@ -122,16 +129,6 @@ def test_an_index_belongs_to_its_model(reader: TextEncoder, texts: Path, tmp_pat
         find(reader, "cat")
     update(tmp_path / "index", reader, [texts])
     assert len(find(reader, "cat", folder=tmp_path / "index", top=4)) == 4
-
-
-def test_the_page_shows_the_real_numbers(reader: TextEncoder, tmp_path: Path) -> None:
-    text = tmp_path / "<b>.txt"
-    text.write_text("The cat <script>alert(1)</script> sleeps.")
-    found = find(reader, "<i>cat</i> sleeps", [text])
-    page = found._repr_html_()
-    assert not re.search("<(script|b|i|link|img)[ >]", page)
-    values = found[0].comparison.similarity.ravel().tolist()
-    assert re.findall(r"<td[^>]*>(-?\d\.\d\d)<", page) == [f"{value:.2f}" for value in values]
 
 
 def test_from_the_command_line(model_folder: Path, texts: Path, tmp_path: Path) -> None:

@@ -112,7 +112,9 @@ if model_files():
         print(f"{model_file.name}: logits differ by at most {(ours - expected).abs().max():.1e}")
         torch.testing.assert_close(ours, expected, atol=1e-3, rtol=1e-4)
         decode = DecodeConfig(method="greedy", max_length=50 + len(ids), min_length=50 + len(ids))
-        settings = dict(num_beams=1, do_sample=False, max_new_tokens=50, min_new_tokens=50, repetition_penalty=1.0)
+        settings: dict[str, Any] = dict(num_beams=1, do_sample=False, max_new_tokens=50, min_new_tokens=50)
+        # Qwen's first token is that of padding, which `generate` would not look at.
+        settings |= dict(repetition_penalty=1.0, attention_mask=torch.ones_like(tokens))
         unwanted = sorted({config.pad_id, config.bos_id} - {config.eos_id})
         written = theirs.generate(tokens, **settings, suppress_tokens=[config.eos_id, *unwanted])[0, tokens.shape[1] :]
         for engine in (TorchEngine(model), open_engine(tmp_path / "ours", "onnxruntime")):

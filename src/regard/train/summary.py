@@ -37,12 +37,14 @@ def estimated_seconds(network: Model, plan: Plan) -> float | None:
         tokens = tokens.clamp(max=network.config.source_vocab_size - 1)
         lengths = torch.full((num_rows,), _LENGTH, device=device)
         batch = Tensors(tokens, lengths, tokens, tokens, lengths)
-        for _ in range(2):  # the first one also sets torch up
+        times = list[float]()
+        for _ in range(4):  # the first one also sets torch up, and other programs may disturb one or two
             began = time.perf_counter()
             loss = batch_loss(trial, batch, packed=False, longest=_LENGTH, label_smoothing=0.1).loss
             (loss / tokens.numel()).backward()
             loss.item()
-    return (time.perf_counter() - began) * settings.steps * settings.accumulate
+            times.append(time.perf_counter() - began)
+    return min(times) * settings.steps * settings.accumulate
 
 
 def in_words(seconds: float) -> str:

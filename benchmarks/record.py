@@ -67,6 +67,6 @@ def put_table(page: str, name: str, rows: list[Row], columns: dict[str, str]) ->
     before, rest = path.read_text("utf-8").split(begin)
     after = rest.partition(end)[2]
     lines = [list(columns.values()), ["---"] * len(columns)]
-    lines += [[shown(row.get(key, "")) for key in columns] for row in rows]
+    lines += [[shown(row.get(key, "–")) for key in columns] for row in rows]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     path.write_text(f"{before}{begin}\n{table}\n{end}{after}", encoding="utf-8")

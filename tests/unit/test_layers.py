@@ -12,19 +12,6 @@ from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropo
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
 from regard.model.position import PositionalEncoding, sinusoidal
-from regard.model.transformer import build
-
-
-@pytest.mark.parametrize(("tied", "num_tables"), [("all", 1), ("decoder", 2), ("none", 3)])
-def test_which_tables_are_one(tied, num_tables, tiny_config):
-    model = build(tiny_config(tied=tied))
-    source, target, output = (model.source.embedding.weight, model.target.embedding.weight, model.output.weight)
-    assert (source is target) == (tied == "all")
-    assert (target is output) == (tied != "none")
-    assert len({id(table) for table in (source, target, output)}) == num_tables
-    rows = sum(1 for weight in model.parameters() if weight.shape == (23, 18))
-    assert rows == num_tables
-
 
 PLACES = torch.arange(5)[None]
 

@@ -60,18 +60,6 @@ def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, s
     assert torch.equal(other.real(model), sentences.real(model))
 
 
-def test_padding_gets_no_gradient(random_model, sentences):
-    """With tables of their own, only the words that were read are moved."""
-    model = random_model(tied="none", source_vocab_size=29)
-    sentences.real(model).square().sum().backward()
-    for table, tokens in (
-        (model.source.embedding.weight.grad, sentences.source),
-        (model.target.embedding.weight.grad, sentences.target),
-    ):
-        moved = set(table.abs().sum(dim=1).nonzero().flatten().tolist())
-        assert moved == set(tokens.flatten().tolist()) - {model.config.pad_id}
-
-
 def test_the_future_does_not_matter(any_writing_variant, random_model, sentences):
     model = random_model(**any_writing_variant)
     logits = sentences.padded(model)

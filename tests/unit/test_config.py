@@ -8,8 +8,19 @@ import math
 import pytest
 from generate import describe
 
-from regard.config import DataConfig, DecodeConfig, GenerateConfig, ModelConfig, TrainConfig, from_dict, sized, to_dict
+from regard.config import (
+    DataConfig,
+    DecodeConfig,
+    GenerateConfig,
+    ModelConfig,
+    TrainConfig,
+    from_dict,
+    recurrent_like,
+    sized,
+    to_dict,
+)
 from regard.errors import UsageError
+from regard.folder.tensors import expected_tensors
 
 KINDS = [ModelConfig, DataConfig, TrainConfig, DecodeConfig, GenerateConfig]
 RECURRENT = dict(architecture="lstm", attention="additive", position="none")
@@ -104,3 +115,14 @@ def test_every_configuration(kind):
     texts = describe(kind)
     assert list(texts) == [field.name for field in dataclasses.fields(kind)]
     assert all(text.strip() for text in texts.values())
+
+
+def test_a_recurrent_model_takes_the_size_of_a_transformer() -> None:
+    """Within a quarter of its weights outside the tables, and with no setting that only Transformers have."""
+    lesson = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=64, d_ff=128, num_heads=2)
+    counts = []
+    for values in (lesson, recurrent_like(lesson, "gru", "additive") | dict(architecture="gru", attention="additive")):
+        config = ModelConfig(source_vocab_size=9, target_vocab_size=9, **{"position": "none", **values})
+        shapes = expected_tensors(config).items()
+        counts.append(sum(math.prod(shape) for name, shape in shapes if "embedding" not in name))
+    assert abs(counts[1] / counts[0] - 1) < 0.25

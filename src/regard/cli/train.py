@@ -13,6 +13,7 @@ import typer
 from typer import Option
 
 from regard.cli import options as opt
+from regard.config import RECURRENT, recurrent_like
 from regard.errors import UsageError, needs_extra
 
 KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
@@ -60,6 +61,8 @@ def train(
     # The flags named like settings are settings.
     flags = {name: {key: given[key] for key in keys_of(name) if key in given} for name in ("data", "model", "train")}
     request = read_recipe(recipe).with_files(data) if recipe else Request()
+    if architecture in RECURRENT and recipe and request.size is None and request.architecture not in RECURRENT:
+        request = replace(request, model=recurrent_like(request.model, architecture, attention or "additive"))
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
     asked = request.data
     if not (asked.source or asked.pairs or asked.text or asked.lesson or resume):

@@ -19,6 +19,7 @@ from regard.config.model import SIZES as SIZES
 from regard.config.model import ModelConfig as ModelConfig
 from regard.config.model import Position as Position
 from regard.config.model import check_belongs as check_belongs
+from regard.config.model import recurrent_like as recurrent_like
 from regard.config.model import shape_of as shape_of
 from regard.config.model import sized as sized
 

@@ -241,6 +241,14 @@ def check_belongs(changes: Mapping[str, Any]) -> None:
             raise UsageError(f"{name} is a setting of {kind}: got it with architecture={architecture}; leave it out")
 
 
+def recurrent_like(model: Mapping[str, Any], architecture: str, attention: str) -> dict[str, Any]:
+    """A Transformer's settings as those of a recurrent model with one layer a side and about as many weights."""
+    kept = {name: value for name, value in model.items() if name not in _OF_TRANSFORMERS}
+    size = {**SIZES["tiny"], **model}
+    chosen = {"architecture": architecture, "attention": attention, "d_model": size["d_model"]}
+    return {**kept, "num_encoder_layers": 1, "num_decoder_layers": 1, "d_state": _matched_state(size, chosen)}
+
+
 def _matched_state(size: Mapping[str, int], shape: Mapping[str, Any]) -> int:
     """The multiple of 8 that makes a recurrent model of one layer a side about as large as the Transformer.
 

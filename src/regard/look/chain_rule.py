@@ -36,6 +36,8 @@ class ChainRule(DerivationSheet):
         traced, inner = float(array[index]), name.split(":", 1)[1]
         if name.startswith(AFTER):
             self._update(inner, index)
+        elif self.config.is_recurrent and inner != "logits":
+            self.sentence = "Gradients of recurrent models are shown, and not taken apart."
         elif inner.startswith(WEIGHT):
             self._weight(inner.removeprefix(WEIGHT), index)
         else:

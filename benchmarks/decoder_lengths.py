@@ -28,7 +28,6 @@ from record import ROOT, Row, put_table, save
 from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange import formats
-from regard.exchange.huggingface import ImportOptions
 from regard.model.transformer import build
 
 SYSTEMS = ("int8, onnxruntime", "float32, torch", "float32, torch, window of 1024")
@@ -109,7 +108,7 @@ def main() -> None:
     found = {(row["system"], row["length"]): row for row in before}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "ours"
-        formats.read(asked.model, folder, ImportOptions("int8"))
+        formats.import_model(asked.model, folder, weights="int8")
         for system in SYSTEMS[int(asked.systems[0]) - 1 : int(asked.systems[-1])]:
             for length in map(int, asked.lengths.split(",")):
                 # A new process for each: the most memory that one had never falls again.

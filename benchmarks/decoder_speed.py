@@ -32,7 +32,6 @@ from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
 from regard.engine.torch import TorchEngine, to_state_dict
 from regard.exchange import decoders, formats
-from regard.exchange.huggingface import ImportOptions
 from regard.model.transformer import build
 
 PROMPT, WRITTEN, ROUNDS = 64, 128, 3
@@ -194,7 +193,7 @@ def main() -> None:
     else:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / "ours"
-            formats.read(asked.model, folder, ImportOptions("int8"))
+            formats.import_model(asked.model, folder, weights="int8")
             prompt = np.random.default_rng(1).integers(1000, 20000, PROMPT).tolist()
             path = eight_bits(asked.model, Path(scratch) / "q8.gguf")
             ours = regard_writes(open_engine(folder, threads=asked.threads), [prompt])

@@ -72,7 +72,7 @@ def make_session() -> Session:
     manifest = replace(subject.manifest, model=config)
     random = Subject("random", manifest, network, subject.source, subject.target)
     text = "le"
-    while len(random.source_ids(text)) < NUM_TOKENS:
+    while len(random.source.encode(text)) + 1 < NUM_TOKENS:
         text += " le"
     decode = DecodeConfig(beam=1, max_length=NUM_TOKENS - 1)
     return Session(random, text, decode)

@@ -19,6 +19,7 @@ import contextlib
 import gzip
 import json
 import os
+import platform
 import re
 import socket
 import statistics
@@ -47,19 +48,20 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     parser.add_argument("--libretranslate", type=int, metavar="PORT", help="of such a server")
     parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, help="of regard's engine, alone and in its server")
     arguments = parser.parse_args()
     if arguments.plain:
         serve_plainly()
         return
     part = 10 if arguments.quick else 1
-    rows: list[Row] = []
+    rows: list[Row] = ShownRows()
     ratios: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         from serve_fixtures import make_folders
 
         small = make_folders(Path(folder), ("fr-en", "en-fr", "chat", "story"))
         num_rounds = 2 if arguments.quick else 5
-        throughput(rows, ratios, num_rounds, 320 // part, arguments.libretranslate)
+        throughput(rows, ratios, num_rounds, 320 // part, arguments.libretranslate, arguments.threads)
         with regard_server(*small[:1]) as server:
             wrong_numbers(rows, server)
             overload(rows, server, seconds=60 / part)
@@ -69,14 +71,20 @@ def main() -> None:
             made_up(rows, server, num_described=80 // part, num_raw=2700 // part)
         with regard_server(*small) as server:
             soak(rows, server, num_requests=100_000 // part)
-    for row in rows:
-        print("  ".join(f"{key}={value}" for key, value in row.items()))
     for name, ratio in ratios.items():
         print(f"{name:<24} {ratio:.3f}")
     if arguments.save:
         from record import save
 
-        print(save("serve_load", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis"))
+        print(save(f"serve_load_{platform.machine()}", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis"))
+
+
+class ShownRows(list[Row]):
+    """Rows that are printed as they come: the whole takes a quarter of an hour."""
+
+    def append(self, row: Row) -> None:
+        print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+        super().append(row)
 
 
 class Served:
@@ -107,17 +115,23 @@ def started(command: list[str]) -> Iterator[Served]:
         assert process.wait(60) in (0, -15)
 
 
-def regard_server(*folders: Path) -> contextlib.AbstractContextManager[Served]:
+def regard_server(*folders: Path, threads: int | None = None) -> contextlib.AbstractContextManager[Served]:
     models = [word for folder in folders or ("fr-en",) for word in ("--model", str(folder))]
-    return started([sys.executable, "-m", "regard", "serve", "--port", "0", *models])
+    some = ["--threads", str(threads)] if threads else []
+    return started([sys.executable, "-m", "regard", "serve", "--port", "0", *some, *models])
 
 
 def throughput(
-    rows: list[Row], ratios: dict[str, float], num_rounds: int, num_sentences: int, libretranslate: int | None
+    rows: list[Row],
+    ratios: dict[str, float],
+    num_rounds: int,
+    num_sentences: int,
+    libretranslate: int | None,
+    threads: int | None,
 ) -> None:
     texts = sentences(num_sentences)
     requests = list(translations(texts))
-    model = regard.load("fr-en")
+    model = regard.load("fr-en", threads=threads)
     model.translate(texts[:32], split=False)
     rates: dict[str, list[float]] = {"engine": [], "serve": [], "plain": []}
     if libretranslate:
@@ -126,7 +140,7 @@ def throughput(
     waits: dict[str, list[float]] = {"engine": [], "serve": []}
     extra: list[float] = []
     few: dict[str, list[float]] = {"engine": [], "p50": [], "p95": []}
-    with regard_server() as ours, started([sys.executable, __file__, "--plain"]) as plain:
+    with regard_server(threads=threads) as ours, started([sys.executable, __file__, "--plain"]) as plain:
         for number in range(num_rounds):
             began = time.perf_counter()
             model.translate(texts, split=False)

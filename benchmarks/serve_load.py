@@ -76,7 +76,11 @@ def main() -> None:
     if arguments.save:
         from record import save
 
-        print(save(f"serve_load_{platform.machine()}", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis"))
+        print(
+            save(
+                f"serve_load_{platform.machine()}", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis"
+            )
+        )
 
 
 class ShownRows(list[Row]):

@@ -15,10 +15,15 @@ from regard.errors import UsageError
 from regard.folder.tensors import tied_names
 from regard.look.derivation import DerivationSheet, Index
 from regard.look.training_step import AFTER, GRADIENT, WEIGHT
+from regard.train.optimizer import is_orthogonal
 
 MOST_TERMS = 24
 """Terms of a sum that are shown, the largest; of more the rest is one line."""
 Derivation = dict[str, Any]
+
+
+class NotTakenApart(Exception):
+    """Why the arithmetic of a number is not written down."""
 
 
 class ChainRule(DerivationSheet):
@@ -34,14 +39,11 @@ class ChainRule(DerivationSheet):
         ):
             raise UsageError(f"a number must be one of a gradient's: got {name!r} at {list(index)}; choose another")
         traced, inner = float(array[index]), name.split(":", 1)[1]
-        if name.startswith(AFTER):
-            self._update(inner, index)
-        elif self.config.is_recurrent and inner != "logits":
-            self.sentence = "Gradients of recurrent models are shown, and not taken apart."
-        elif inner.startswith(WEIGHT):
-            self._weight(inner.removeprefix(WEIGHT), index)
-        else:
-            self._value(inner, index)
+        try:
+            self._write_down(name, inner, index)
+        except NotTakenApart as reason:
+            self.terms, self.lines, self.columns, self.formula = [], [], [], ""
+            self.sentence = str(reason)
         self.terms.sort(key=lambda term: -abs(term["result"]))
         if rest := self.terms[MOST_TERMS:]:
             self._line(f"the other {len(rest)} terms together", sum(term["result"] for term in rest))
@@ -55,6 +57,16 @@ class ChainRule(DerivationSheet):
             "lines": self.lines,
             "result": self.result if self.formula else traced,
         }
+
+    def _write_down(self, name: str, inner: str, index: Index) -> None:
+        if name.startswith(AFTER):
+            self._update(inner, index)
+        elif self.config.is_recurrent and inner != "logits":
+            raise NotTakenApart("Gradients of recurrent models are shown, and not taken apart.")
+        elif inner.startswith(WEIGHT):
+            self._weight(inner.removeprefix(WEIGHT), index)
+        else:
+            self._value(inner, index)
 
     def _value(self, name: str, index: Index) -> None:
         path, _, last = name.rpartition(".")
@@ -79,7 +91,10 @@ class ChainRule(DerivationSheet):
             "memory",
         ):
             self._explain("Through everything that reads it.", "gradient = Σ gradient of a reader × its weight")
-            for kind, reader, *weight in self.flow.uses(name):
+            uses = self.flow.uses(name)
+            if not uses:
+                raise NotTakenApart("Gradients through the norm of an embedding are shown, and not taken apart.")
+            for kind, reader, *weight in uses:
                 if kind == "same":
                     self._same(reader, index)
                 elif kind == "norm":
@@ -162,8 +177,7 @@ class ChainRule(DerivationSheet):
             self.result *= hidden > 0
 
     def _through_linear(self, reader: str, weight: str, position: int, feature: int) -> None:
-        if self.config.position == "rotary" and reader.endswith(("self_attention.query", "self_attention.key")):
-            raise UsageError("gradients through a rotation are not taken apart; open that of the value instead")
+        self._check_passes(reader)
         array = self._values(reader)
         for j in range(math.prod(array.shape) // array.shape[-2]):
             index = (position, j) if array.ndim == 2 else (j // array.shape[2], position, j % array.shape[2])
@@ -171,8 +185,18 @@ class ChainRule(DerivationSheet):
                 f"{reader.rpartition('.')[2]} {j}", (reader, index), (WEIGHT + self._first(weight), (j, feature))
             )
 
+    def _check_passes(self, projected: str) -> None:
+        """The traced query and key come after their norm and their rotation."""
+        is_turned = self.config.position == "rotary" or self.config.query_key_norm
+        if is_turned and projected.endswith(("self_attention.query", "self_attention.key")):
+            raise NotTakenApart(
+                "Gradients through a rotation or a norm of queries and keys are shown, and not taken apart."
+            )
+
     def _through_norm(self, name: str, norm: str, position: int, feature: int) -> None:
         """g' = (γg − mean(γg) − x̂ mean(γg x̂)) / σ; without the mean in RMSNorm."""
+        if self.config.norm == "batch":
+            raise NotTakenApart("Gradients through a norm over the batch are shown, and not taken apart.")
         normal, spread = self._normalised(name)
         gain = self.step.weights[f"{norm}.weight"].astype(np.float64)
         scaled = gain * self._gradients(norm)[position]
@@ -203,7 +227,10 @@ class ChainRule(DerivationSheet):
         """The gradient of a weight: the sum over all positions where it is used."""
         part, _, kind = name.rpartition(".")
         path, _, last = part.rpartition(".")
-        if last in ("query", "key", "value", "hidden", "gate", "output") and part + "." + kind != "output.weight":
+        if name == "output.bias":
+            self._sum_over_positions("logits", "", index)
+        elif path and last in ("query", "key", "value", "hidden", "gate", "output"):
+            self._check_passes(part)
             read = {"output": f"{path}.concatenated", "key": "memory", "value": "memory"}.get(last, "")
             if last == "output" and path.endswith("feed_forward"):
                 read = f"{path}.activated"
@@ -247,9 +274,10 @@ class ChainRule(DerivationSheet):
     def _update(self, name: str, index: Index) -> None:
         """Adam: Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and Hutter 2019."""
         step, settings = self.step, self.step.settings
-        if settings.optimizer == "muon" and step.weights[name].ndim == 2 and ".layers." in name:
-            self.sentence = "Muon's update is the whole matrix made orthogonal; it is not taken apart."
-            return
+        if is_orthogonal(name, step.weights[name].ndim, settings):
+            raise NotTakenApart(
+                "Muon's update is the whole matrix made orthogonal; it is not taken apart. Its momentum begins at 0 here."
+            )
         gradient = float(step.gradients[WEIGHT + name][index])
         first, second = (float(each[name][index]) if name in each else 0.0 for each in step.moments)
         self._explain("Adam's update of this weight.", "w − rate × m̂ / (√v̂ + ε)")

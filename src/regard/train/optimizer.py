@@ -81,12 +81,16 @@ class Muon(torch.optim.AdamW):
             torch._foreach_add_(parameters, list(update))
 
 
+def is_orthogonal(name: str, num_dims: int, settings: TrainConfig) -> bool:
+    """Whether a weight takes the steps of Muon: the matrices of the layers, in a run that is set so."""
+    return settings.optimizer == "muon" and num_dims == 2 and ".layers." in name
+
+
 def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW:
     """Adam, or Muon for the layers' matrices. Decoupled weight decay on matrices; never on biases and norms."""
     named = {name: p for name, p in model.named_parameters() if p.requires_grad}
     parameters = list(named.values())
-    use_muon = settings.optimizer == "muon"
-    inner = [p for name, p in named.items() if use_muon and p.dim() == 2 and ".layers." in name]
+    inner = [p for name, p in named.items() if is_orthogonal(name, p.dim(), settings)]
     is_inner = set(map(id, inner))
     groups = [
         {
@@ -95,10 +99,10 @@ def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW
         },
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
-    if use_muon:
+    if inner:
         groups.append({"params": inner, "weight_decay": settings.weight_decay, "orthogonal": True})
     on_gpu = parameters[0].is_cuda
-    return (Muon if use_muon else torch.optim.AdamW)(
+    return (Muon if inner else torch.optim.AdamW)(
         groups,
         # On a GPU a tensor, so that a recorded step sees it change.
         lr=torch.zeros((), device=parameters[0].device) if on_gpu else 0.0,

@@ -198,7 +198,7 @@ async function gradients(app, step) {
 	const select = element(
 		"select",
 		{ id: "gradient", "aria-label": "gradient" },
-		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after Adam: "))),
+		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after the step: "))),
 	);
 	const shown = element("div");
 	const draw = async () => shown.replaceChildren(await heat(app, chosen));
@@ -212,7 +212,7 @@ async function gradients(app, step) {
 		["value", "", "norm of its gradient"],
 		values.map((name) => tableRow({}, button({ class: "small", onclick: () => ((select.value = chosen = `grad:${name}`), draw()) }, name), ...barCells((step.norms[name] ?? 0) / largest, step.norms[name] ?? 0, show(step.norms[name] ?? 0, 5)))),
 	);
-	return card("Backwards: the gradient of every value", p("note", "The figure shows the norm at each box. A click on a cell shows the chain rule with its operands; “after Adam” shows the update of each weight."), select, shown, element("details", {}, element("summary", {}, "all norms"), norms));
+	return card("Backwards: the gradient of every value", p("note", "The figure shows the norm at each box. A click on a cell shows the chain rule with its operands; “after the step” shows the update of each weight."), select, shown, element("details", {}, element("summary", {}, "all norms"), norms));
 }
 
 /** @param {App} app @param {string} name */

@@ -269,6 +269,7 @@ def json_tokenizers() -> Iterator[tuple[str, str]]:
     described = json.loads(merged.to_str())
     described["added_tokens"] = described["added_tokens"][:1]
     yield "metaspace", json.dumps(described)
+    yield "metaspace of old", json.dumps(described).replace('"prepend_scheme": "always", ', "")
     described["model"]["byte_fallback"] = True
     space = {"pattern": {"String": " "}, "content": "\u2581"}
     normalizers = [{"type": "Prepend", "prepend": "\u2581"}, {"type": "Replace", **space}]

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures import tokenizer
 from train_fixtures import QUICK, counting_corpus, metrics, run
 
 from regard.config import DataConfig, TrainConfig
 from regard.errors import TrainingError
+from regard.train.diagnosis import Signs, diagnose, tokens_a_word
 
 LONGER = replace(QUICK, steps=60, validate_every=6, patience=0, metric="loss", dropout=0.0, snapshots=0)
 
@@ -62,3 +64,15 @@ def test_a_loss_that_stands_still(tmp_path: Path) -> None:
 def test_a_vocabulary_of_bytes(tmp_path: Path) -> None:
     data = replace(counting_corpus(tmp_path), vocabulary=285)
     assert "vocabulary" in causes(data, tmp_path / "run", steps=2, validate_every=2)
+
+
+def test_signs_by_hand() -> None:
+    """One step that the guard skips is no diverged run; a language model stands still late in a run alone."""
+    falling = [9 - 0.1 * i for i in range(40)]
+    good = Signs([*falling[:-2], None, falling[-1]], [6.0, 5.0, 4.0], done=0.9, guessing=9.0)
+    still = Signs([8.9] * 40, [8.8] * 3, done=0.8, guessing=9.0)
+    assert diagnose(good, QUICK) is None and diagnose(replace(still, done=0.5), QUICK) is None
+    for signs, cause in ((still, "plateau"), (replace(good, train=[*falling, *[None] * 6]), "nan")):
+        found = diagnose(signs, QUICK)
+        assert found and found[0] == cause
+    assert tokens_a_word(tokenizer(), ["我们今天去非洲旅行"]) == 0 < tokens_a_word(tokenizer(), ["un livre"])

@@ -10,8 +10,10 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
-from train_fixtures import QUICK, counting_corpus, run
+from cli_fixtures import run as command
+from train_fixtures import QUICK, counting_corpus, metrics, run
 
+from regard.cli.serve import _text_and_model
 from regard.folder.checkpoint import read_tensors
 from regard.look.document import describe
 from regard.look.live import served_live
@@ -41,7 +43,8 @@ def test_the_run_is_described(look: Look, folder: Path) -> None:
     assert [line["step"] for line in described["train"]] == list(range(1, 13))
     assert all(line["gradient"] > 0 and line["rate"] is not None for line in described["train"])
     assert [line["step"] for line in described["valid"]] == [6, 12]
-    assert described["probes"]["12"] == read_snapshot(folder, 12).probes and described["warning"] is None
+    assert described["probes"]["12"] == read_snapshot(folder, 12).probes
+    assert described["warning"] == metrics(folder, "warning")[-1]["text"], "twelve steps teach nothing"
 
 
 def test_a_snapshot_is_looked_at_with_its_own_weights(look: Look, folder: Path) -> None:
@@ -55,6 +58,15 @@ def test_a_snapshot_is_looked_at_with_its_own_weights(look: Look, folder: Path) 
         assert weight is not None and np.array_equal(weight, wanted)
     assert not np.array_equal(early.trace["source.embedding"], late.trace["source.embedding"])
     assert early.source == late.source == look.session.original.source
+    other = look.session.text("deux un", 1)
+    assert look.session.learning(other.number, None).subject is look.session.original.subject, "the run's own model"
+
+
+def test_a_run_that_has_stopped_is_looked_at_as_its_newest_snapshot(tmp_path: Path) -> None:
+    run(counting_corpus(tmp_path), tmp_path / "run", stop_at=7)
+    found = command("look", tmp_path / "run", "--json")
+    assert found.exit_code == 0 and json.loads(found.stdout)["model"]["step"] == list_snapshots(tmp_path / "run")[-1]
+    assert _text_and_model(["un " * 500], None) == ("un " * 500, None), "no folder has so long a name"
 
 
 def test_a_training_step_on_the_page(look: Look) -> None:

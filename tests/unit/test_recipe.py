@@ -94,6 +94,7 @@ CONTRASTIVE = TrainConfig(objective="contrastive")
     [
         (dict(init=Path("x"), size="tiny"), "tokenizer from the given model: got size as well"),
         (dict(data=PAIRS, model=dict(architecture="decoder-only")), "got pairs; give --text"),
+        (dict(data=DataConfig(lesson="copy", pairs=("p",))), "a lesson makes its own text: got lesson=copy and files"),
         (dict(data=TEXT, model=LSTM), "from pairs: got architecture=lstm and running text"),
         (dict(model=LSTM, train=TrainConfig(packing=True)), "got packing=true; leave one out"),
         (dict(train=TrainConfig(freeze_embeddings=True)), "needs word vectors: got none; name"),

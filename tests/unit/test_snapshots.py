@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from regard.engine.torch import load_model
 from regard.errors import UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import dequantize, quantize
+from regard.train import summary as summaries
 from regard.train.plan import Plan
 from regard.train.snapshots import SNAPSHOTS, list_snapshots, read_snapshot, steps_of
 from regard.train.summary import as_text, estimated_seconds, summary
@@ -78,7 +80,7 @@ def test_a_run_summed_up(whole: Path) -> None:
         summary(whole / SNAPSHOTS)
 
 
-def test_the_time_is_estimated_without_a_trace(whole: Path) -> None:
+def test_the_time_is_estimated_without_a_trace(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A larger share of the steps takes a larger share of the time, and no random number is drawn."""
     plan = Plan.load(whole / "run.json")
     network = load_model(whole)[0]
@@ -87,3 +89,6 @@ def test_the_time_is_estimated_without_a_trace(whole: Path) -> None:
     assert seconds and seconds > 0 and torch.equal(before, torch.get_rng_state())
     assert all(parameter.grad is None for parameter in network.parameters())
     assert estimated_seconds(network, replace(plan, train=replace(plan.train, steps=None, minutes=3.0))) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(summaries, "batch_loss", Mock(side_effect=torch.OutOfMemoryError("out of memory")))
+        assert estimated_seconds(network, plan) is None, "the run finds a batch that fits"

@@ -49,10 +49,13 @@ def look(
 
     text, model = _text_and_model(words, model)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
-    # The same choice as `translate` makes.
-    loaded = ModelChoice(model, source, target, **opening).load_for([text])
     options: dict[str, Any] = {"split": not whole, "plain": plain, "glossary": glossary}
-    seen = loaded.look(text, compare=compare, sentence=sentence - 1, **options, **opt.decode_options(settings))
+    asked: dict[str, Any] = {"compare": compare, "sentence": sentence - 1, **opt.decode_options(settings)}
+    if model and _is_run(model) and not _is_run(model, "result.json"):
+        seen = _unfinished(Path(model), text, options, **asked)
+    else:
+        # The same choice as `translate` makes.
+        seen = ModelChoice(model, source, target, **opening).load_for([text]).look(text, **options, **asked)
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:
@@ -79,13 +82,29 @@ def _text_and_model(words: list[str], model: str | None) -> tuple[str, str | Non
         )
     if len(words) == 2:
         return words[1], words[0]
-    folder = Path(model or words[0])
-    if not model and (folder / "run.json").is_file():
+    if not model and _is_run(words[0]):
         with needs_extra("torch", "looking into a model"):
             from regard.look.training_run import TrainingRun
-        training = TrainingRun.at(folder)
+        training = TrainingRun.at(Path(words[0]))
         return (training.first_text() if training else ""), words[0]
     return words[0], model
+
+
+def _is_run(name: str, file: str = "run.json") -> bool:
+    """Whether a run of training has this file. A text may be too long for the name of a folder: then it is none."""
+    return os.path.isfile(os.path.join(name, file))
+
+
+def _unfinished(run: Path, text: str, options: dict[str, Any], *, compare: str | None, **asked: Any) -> Any:
+    """A run that goes on, or has stopped, as its newest snapshot was."""
+    with needs_extra("torch", "looking into a model"):
+        from regard.look.view import look_at
+    from regard.folder.catalogue import find
+    from regard.translate.glossary import Glossary
+    from regard.translate.search import TranslateOptions
+
+    pipeline = TranslateOptions(**{**options, "glossary": Glossary.of(options["glossary"])})
+    return look_at(run, text, compare=find(compare) if compare else None, options=pipeline, **asked)
 
 
 def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: str = "") -> Any:

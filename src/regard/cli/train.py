@@ -24,7 +24,9 @@ Files = list[str] | None
 
 
 def train(
-    output: Annotated[Path, opt.option("The run and the model.", "FOLDER", "--output", "-o")],
+    output: Annotated[
+        Path | None, opt.option("The run and the model; of a recipe by default runs/ and its name.", "FOLDER", *opt.OUT)
+    ] = None,
     source: Annotated[Files, Option(help="Source sentences, one a line (.gz, .xz).")] = None,
     target: Annotated[Files, Option(help="Their translations.")] = None,
     pairs: Annotated[Files, Option(help="Files of source TAB target.")] = None,
@@ -68,14 +70,22 @@ def train(
     if not (asked.source or asked.pairs or asked.text or asked.lesson or resume):
         raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
     request = replace(request, init=find(init) if init else None)
+    output = output or _folder_of(recipe)
     keep_memory()
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
-    with watched(output) if look else nullcontext() as wait:
+    is_first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts
+    with watched(output) if look and is_first else nullcontext() as wait:
         result = run(request, output, resume=resume, show_progress=not quiet)
         _tell(result, quiet)
         if wait is not None and result is not None:
             wait()
+
+
+def _folder_of(recipe: str | None) -> Path:
+    if recipe is None:
+        raise UsageError("training needs a folder for the run: got none; give --output")
+    return Path("runs") / Path(recipe).stem
 
 
 def _tell(result: Any, quiet: bool) -> None:

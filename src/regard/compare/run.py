@@ -34,9 +34,9 @@ from regard.files import write_file
 from regard.model.transformer import Translating
 from regard.train.batches import num_cores
 from regard.train.corpora import load_tokenizers
-from regard.train.finish import RESULT, commit, hardware, versions
+from regard.train.finish import commit, hardware, versions
 from regard.train.network import choose_device
-from regard.train.plan import RUN_FILE
+from regard.train.plan import RESULT, RUN_FILE
 from regard.train.run import train
 from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics

@@ -42,8 +42,9 @@ def served_live(folder: Path, opened: Callable[[str], object]) -> Iterator[threa
         yield is_served
     finally:
         ends.set()
-        for server in servers:
-            server.shutdown()
-        thread.join()
+        while thread.is_alive():  # it may be about to serve
+            for server in servers:
+                server.shutdown()
+            thread.join(0.1)
         for server in servers:
             server.server_close()

@@ -67,6 +67,8 @@ def _parts(described: Document) -> set[str]:
             return set()
         below = part if isinstance(part, list) else part.values()
         own = {part["type"]} if isinstance(part, dict) and "type" in part else set()
+        if isinstance(part, dict) and (behavior := part.get("behavior", "Isolated")) not in ("Isolated", "Removed"):
+            own.add(behavior)
         return own.union(*map(kinds, below))
 
     stages = (described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder"))

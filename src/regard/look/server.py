@@ -192,11 +192,12 @@ def post(session: Session, path: str, body: bytes) -> Answer:
             raise UsageError('a text must be {"text": "...", "model": 0}: got something else')
         return _json(describe(session.text(text, model)))
     step, reference = asked.get("step"), asked.get("reference")
-    if path == "api/training" and isinstance(step, int | None) and isinstance(reference, str | None):
+    is_number = isinstance(asked.get("run"), int)
+    if path == "api/training" and is_number and isinstance(step, int | None) and isinstance(reference, str | None):
         return _json(describe(session.learning(asked["run"], step, reference)))
-    if path == "api/nearest" and isinstance(asked.get("passages"), str) and isinstance(asked["run"], int):
+    if path == "api/nearest" and isinstance(asked.get("passages"), str) and is_number:
         return _json(nearest(session.run(asked["run"]), asked["passages"].splitlines()))
-    if not isinstance(asked.get("edits"), list) or not isinstance(asked["run"], int):
+    if not isinstance(asked.get("edits"), list) or not is_number:
         raise UsageError('a change must be {"run": 0, "edits": [...]}: got something else')
     run = session.whatif(asked["edits"], asked["run"])
     return _json({"run": run.number, "document": document(session, run.number)})

@@ -135,7 +135,12 @@ class Session:
         asked = (first.text, first.sentence, step, reference)
         with self._lock:
             for each in (*self.unchanged, *self._kept.values()):
-                if not each.original and asked == (each.text, each.sentence, each.subject.step, each.reference):
+                if not (each.original or each.model) and asked == (
+                    each.text,
+                    each.sentence,
+                    each.subject.step,
+                    each.reference,
+                ):
                     return each
             finished = self._own[0] if self._own[0].step is None else None
             subject = training.subject(step) if step is not None else finished or Subject.open(training.folder)
@@ -161,6 +166,7 @@ class Session:
             found=found,
             trace=step.trace,
             plan=EditPlan(),
+            model=0,
             step=step,
             reference=reference,
             original=None,

@@ -16,8 +16,8 @@ from regard.errors import UsageError
 from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
 from regard.train.corpora import TOKENIZERS, Tokenizers, load_tokenizers
-from regard.train.finish import RESULT, manifest_of
-from regard.train.plan import RUN_FILE, Plan
+from regard.train.finish import manifest_of
+from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, Progress
 from regard.train.snapshots import Snapshot, list_snapshots, probes_of, read_snapshot
 

@@ -27,6 +27,7 @@ from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun
 from regard.model.transformer import Model
 from regard.trace import Trace
+from regard.train.snapshots import list_snapshots
 from regard.translate.search import TranslateOptions
 
 _DEFAULT = TranslateOptions()
@@ -50,13 +51,19 @@ def look_at(
 ) -> Look:
     """Run a text through a model folder, or through the network and the engine loaded from it.
 
+    Of a run that is not finished the newest snapshot is the model.
+
     sentence: which sentence of the text to show, from 0. options: those of the translation; `decode` are fields of
     DecodeConfig.
     """
-    subject = Subject.open(folder, network, engine)
+    training = TrainingRun.at(folder)
+    if training and network is None and not training.is_finished:
+        subject = training.subject(list_snapshots(folder)[-1])
+    else:
+        subject = Subject.open(folder, network, engine)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
-    return Look(Session(subject, text, config, second, sentence, options, TrainingRun.at(folder)))
+    return Look(Session(subject, text, config, second, sentence, options, training))
 
 
 class Look:

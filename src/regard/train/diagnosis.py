@@ -33,6 +33,8 @@ LATE = 0.7
 """Share of a run before which a loss may stand still: many tasks are learnt late."""
 LEAST_GAIN = 0.02
 """Share of the validation loss by which the right sources must be better than exchanged ones."""
+_WORD = re.compile(r"[^\W\d_\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]+")
+"""a word of a script with spaces between words: not Thai, Lao, Tibetan, Burmese, Khmer, Chinese or Japanese"""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Signs:
 def diagnose(signs: Signs, settings: TrainConfig) -> tuple[str, str] | None:
     """The likely cause, by name and in a sentence; the graver first."""
     rate, valid = settings.learning_rate or 0.0, signs.valid
-    if any(value is None for value in signs.train[-WINDOW:]):
+    newest = signs.train[-WINDOW:]
+    if sum(value is None for value in newest) > len(newest) / 2:  # the guard skips one now and then
         return (
             "nan",
             f"The loss is no number: the steps are too large. Start again with a learning_rate below {rate:.1e}.",
@@ -102,7 +105,7 @@ def vocabulary_too_small(tokenizers: Tokenizers, corpus: Text) -> tuple[str, str
 
 
 def tokens_a_word(tokenizer: Tokenizer, lines: Sequence[str]) -> float:
-    words = list(islice((word for line in lines for word in re.findall(r"[^\W\d_]+", line)), NUM_WORDS_MEASURED))
+    words = list(islice((word for line in lines for word in _WORD.findall(line)), NUM_WORDS_MEASURED))
     return sum(map(len, tokenizer.encode_batch(words))) / max(1, len(words))
 
 

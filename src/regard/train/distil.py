@@ -157,8 +157,7 @@ def _keep_pairs(sources: Sequence[Path], output: Path, swapped: bool) -> None:
 
 
 def _train(request: Request, folder: Path) -> None:
-    from regard.train.finish import RESULT
-    from regard.train.plan import RUN_FILE
+    from regard.train.plan import RESULT, RUN_FILE
     from regard.train.run import train
 
     if not (folder / RESULT).exists():
@@ -168,7 +167,7 @@ def _train(request: Request, folder: Path) -> None:
 def _describe(asked: Distillation, request: Request, output: Path, load: Load, say: Callable[[str], None]) -> None:
     """Add the teacher, the text and the teacher's scores to the student's card."""
     from regard.train.corpora import read_test_sets
-    from regard.train.finish import RESULT
+    from regard.train.plan import RESULT
 
     path = output / "teacher.json"
     if not path.exists():

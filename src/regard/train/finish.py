@@ -26,7 +26,7 @@ from regard.train import corpora
 from regard.train.checkpoints import average_best, weights_of
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
-from regard.train.plan import Plan
+from regard.train.plan import RESULT, Plan
 from regard.train.validation import perplexity_of, retrieval_score, translate_all
 from regard.translate.evaluate import AnyScore, evaluate
 
@@ -40,7 +40,6 @@ PURPOSES: dict[Task, tuple[str, str]] = {
     "fill": ("fill-mask", "filling in blanks"),
 }
 """Name on the hub and purpose of each task."""
-RESULT = "result.json"
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 

@@ -189,9 +189,10 @@ class Trainer:
         else:
             return False
         cause = f"learning_rate={self.settings.learning_rate:.1e} is likely too high"
-        reporter.warn(self.step, "nan", f"{reason[0].upper()}{reason[1:]}: {cause}.")
         checkpoint = checkpoints.load_latest(self.run_folder, self.device)
+        warning = f"{reason[0].upper()}{reason[1:]}: {cause}."
         if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
+            reporter.warn(self.step, "nan", warning)
             raise TrainingError(f"the loss must fall: at step {self.step} {reason}: {cause}; {ADVICE}")
         reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")
         self._load(*checkpoint)
@@ -199,6 +200,7 @@ class Trainer:
         if self.snapshots is not None and self.processes.is_first:
             self.snapshots.forget_after(self.step)
         reporter.record("rollback", self.step, reason=reason, position=position)
+        reporter.warn(self.step, "nan", warning)
         self.update.guard.forget_row()
         self._num_rollbacks, self._num_bad_readings = self._num_rollbacks + 1, 0
         self.owes_validation = False

@@ -33,7 +33,7 @@ from regard.folder.tensors import expected_tensors
 from regard.text.tokenizer import Tokenizer
 from regard.train.recipe import SECTIONS, Request
 
-RUN_FILE = "run.json"
+RUN_FILE, RESULT = "run.json", "result.json"
 
 SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
 """Model size for at least so many pairs."""

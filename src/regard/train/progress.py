@@ -169,6 +169,12 @@ class Meter:
         return loss, plain, speed
 
 
+def lines_of(path: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl of this kind; not one that a crash has cut short, or that is being written."""
+    whole = path.read_bytes().rpartition(b"\n")[0] if path.is_file() else b""
+    return [line for line in map(json.loads, whole.splitlines()) if line["kind"] == kind]
+
+
 class Reporter(AbstractContextManager["Reporter"]):
     """Writes each measurement to metrics.jsonl and TensorBoard, and shows the newest on the screen."""
 
@@ -191,7 +197,7 @@ class Reporter(AbstractContextManager["Reporter"]):
             self._board.close()
 
     def record(self, kind: str, step: int, **values: Any) -> None:
-        """Write one line of metrics.jsonl; `kind` is train, valid, skipped or rollback."""
+        """Write one line of metrics.jsonl; `kind` is train, valid, skipped, rollback or warning."""
         line = {"kind": kind, "step": step, "time": round(time.time(), 3)}
         for name, value in values.items():
             line[name] = None if isinstance(value, float) and not math.isfinite(value) else value
@@ -202,8 +208,7 @@ class Reporter(AbstractContextManager["Reporter"]):
 
     def lines(self, kind: str) -> list[dict[str, Any]]:
         """What was recorded of this kind, the runs before a resumed one included."""
-        texts = self._path.read_text("utf-8").splitlines() if self._path.is_file() else []
-        return [line for line in map(json.loads, texts) if line["kind"] == kind]
+        return lines_of(self._path, kind)
 
     def warn(self, step: int, cause: str, text: str) -> None:
         """Record and say what may be wrong, each cause once."""

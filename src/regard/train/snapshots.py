@@ -121,7 +121,8 @@ class SnapshotWriter:
 def choose_probes(valid: Text) -> list[Probe]:
     """The first short sentences of the validation text; of running text, the beginnings of lines."""
     if isinstance(valid, RunningText):
-        lines = [line for line in valid.lines() if len(line.split()) > NUM_GIVEN]
+        lines = [line for line in valid.lines() if line.strip()]
+        lines = [line for line in lines if len(line.split()) > NUM_GIVEN] or lines
         pairs = [Probe(" ".join(line.split()[:NUM_GIVEN]), line) for line in lines[:1000]]
     else:
         pairs = [Probe(*pair) for pair in zip(valid.sources[:1000], valid.targets[:1000], strict=True)]

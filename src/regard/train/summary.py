@@ -12,18 +12,24 @@ import torch
 from regard.errors import UsageError
 from regard.files import write_file
 from regard.model.transformer import EncoderOnly, Model
-from regard.train.loss import Tensors, batch_loss
-from regard.train.plan import RUN_FILE, Plan
-from regard.train.progress import METRICS
+from regard.train.loss import Tensors, autocast, batch_loss
+from regard.train.memory import is_out_of_memory
+from regard.train.plan import RESULT, RUN_FILE, Plan
+from regard.train.progress import METRICS, lines_of
 from regard.train.snapshots import list_snapshots, probes_of
 
-CURVES, RESULT = "curves.png", "result.json"
+CURVES = "curves.png"
 _LENGTH = 24
 """Tokens of a sentence in the step that is timed."""
+_MOST_SECONDS = 5.0
+"""Time after which a step is not timed again; the first also sets torch up, and other programs may disturb one or two."""
 
 
 def estimated_seconds(network: Model, plan: Plan) -> float | None:
-    """Seconds of all steps, from one that is timed on a copy with random tokens; None where a step is compiled first."""
+    """Seconds of all steps, from one that is timed on a copy with random tokens.
+
+    None where a step is compiled first, and where memory cannot hold one: the run itself says what to do.
+    """
     settings = plan.train
     if settings.steps is None or settings.compile or isinstance(network, EncoderOnly):
         return None
@@ -38,12 +44,18 @@ def estimated_seconds(network: Model, plan: Plan) -> float | None:
         lengths = torch.full((num_rows,), _LENGTH, device=device)
         batch = Tensors(tokens, lengths, tokens, tokens, lengths)
         times = list[float]()
-        for _ in range(4):  # the first one also sets torch up, and other programs may disturb one or two
-            began = time.perf_counter()
-            loss = batch_loss(trial, batch, packed=False, longest=_LENGTH, label_smoothing=0.1).loss
-            (loss / tokens.numel()).backward()
-            loss.item()
-            times.append(time.perf_counter() - began)
+        try:
+            while len(times) < 4 and sum(times) < _MOST_SECONDS:
+                began = time.perf_counter()
+                with autocast(device, settings.precision):
+                    loss = batch_loss(trial, batch, packed=False, longest=_LENGTH, label_smoothing=0.1).loss
+                (loss / tokens.numel()).backward()
+                loss.item()
+                times.append(time.perf_counter() - began)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return None
     return min(times) * settings.steps * settings.accumulate
 
 
@@ -63,16 +75,15 @@ def write_curves(run: Path) -> Path | None:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         return None
-    train, valid = _lines(run, "train"), _lines(run, "valid")
+    train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     figure = Figure(figsize=(9, 6), layout="constrained")
     axes = figure.subplots(2, 2, sharex="col", squeeze=False)
     for column, (key, divisor, label) in enumerate((("step", 1, "step"), ("seconds", 60, "minutes of training"))):
         losses, bleus = axes[0][column], axes[1][column]
         for lines, name, style in ((train, "nll", "-"), (valid, "loss", "o-")):
             points = [(line[key] / divisor, line[name]) for line in lines if line[name] is not None]
-            losses.plot(
-                *zip(*points, strict=True), style, markersize=3, label="training" if name == "nll" else "validation"
-            )
+            text = "training" if name == "nll" else "validation"
+            losses.plot([x for x, _ in points], [y for _, y in points], style, markersize=3, label=text)
         points = [(line[key] / divisor, line["bleu"]) for line in valid if line["bleu"] is not None]
         bleus.plot([x for x, _ in points], [y for _, y in points], "o-", markersize=3)
         losses.set(ylabel="loss of a token")
@@ -89,7 +100,8 @@ def summary(run: Path) -> dict[str, Any]:
     """What `regard models show` tells of a run, finished or not."""
     if not (run / RUN_FILE).is_file():
         raise UsageError(f"a run must be the folder of  regard train: {run} has no {RUN_FILE}; name another")
-    plan, train, valid = Plan.load(run / RUN_FILE), _lines(run, "train"), _lines(run, "valid")
+    plan = Plan.load(run / RUN_FILE)
+    train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     result = json.loads((run / RESULT).read_bytes()) if (run / RESULT).is_file() else {}
     steps = list_snapshots(run)
     best = max(valid, key=lambda line: (line["bleu"] or 0.0, -line["loss"]), default=None)
@@ -101,7 +113,7 @@ def summary(run: Path) -> dict[str, Any]:
         "minutes": round(train[-1]["seconds"] / 60, 2) if train else 0.0,
         "best": best and {name: best[name] for name in ("step", "loss", "bleu")},
         "scores": result.get("scores", []),
-        "warnings": [line["text"] for line in _lines(run, "warning")],
+        "warnings": [line["text"] for line in lines_of(run / METRICS, "warning")],
         "snapshots": steps,
         "written": probes_of(run, steps[-1]) if steps else [],
     }
@@ -120,9 +132,3 @@ def as_text(found: dict[str, Any]) -> str:
     lines += [f"warning: {text}" for text in found["warnings"]]
     lines += [f"{each['source']}  →  {each['written']}  (right: {each['reference']})" for each in found["written"]]
     return "\n".join(lines)
-
-
-def _lines(run: Path, kind: str) -> list[dict[str, Any]]:
-    path = run / METRICS
-    texts = path.read_text("utf-8").splitlines() if path.is_file() else []
-    return [line for line in map(json.loads, texts) if line["kind"] == kind]

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config import DataConfig
 from regard.data.lessons import LESSONS, MONTHS, NUM_PAIRS, write_lesson
-from regard.errors import UsageError
-from regard.train.recipe import Request, check, read_recipe
+from regard.train.recipe import check, read_recipe
 
 
 def pairs_of(name: str, folder: Path, seed: int = 3) -> list[list[str]]:
@@ -37,8 +35,3 @@ def test_each_target_is_right(tmp_path: Path) -> None:
     )
     assert all((" ne " in source) == (" not " in target) for source, target in words.items())
     assert all((" en " in source) == (" in " in target) for source, target in words.items())
-
-
-def test_a_lesson_makes_its_own_text() -> None:
-    with pytest.raises(UsageError, match="a lesson makes its own text: got lesson=copy and files"):
-        check(Request(DataConfig(lesson="copy", pairs=("mine.tsv",))))

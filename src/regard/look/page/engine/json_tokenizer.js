@@ -86,7 +86,7 @@ const PRE_TOKENIZERS = {
 	Split: (text, { pattern, behavior, invert }) => cut(text, patternOf(pattern)).flatMap((each) => (behavior === "Removed" && each.isMatch !== invert ? [] : [each.text])),
 	Digits: (text, { individual_digits: each }) => cut(text, each ? /\p{N}/gu : /\p{N}+/gu).map((found) => found.text),
 	BertPreTokenizer: (text) => text.split(/\p{White_Space}+/u).flatMap((word) => cut(word, PUNCTUATION).map((each) => each.text)),
-	Metaspace(text, { replacement, prepend_scheme: scheme, split = true }, isFirst) {
+	Metaspace(text, { replacement, add_prefix_space: adds_space = true, prepend_scheme: scheme = adds_space ? "always" : "never", split = true }, isFirst) {
 		const marked = text.replaceAll(" ", replacement);
 		const adds = (scheme === "always" || (scheme === "first" && isFirst)) && !marked.startsWith(replacement);
 		const whole = adds ? replacement + marked : marked;
@@ -132,7 +132,7 @@ const DECODERS = {
 			while (from < start && token[from] === content) from++;
 			return token.slice(from);
 		}),
-	Metaspace: (tokens, { replacement, prepend_scheme: scheme }) =>
+	Metaspace: (tokens, { replacement, add_prefix_space: adds_space = true, prepend_scheme: scheme = adds_space ? "always" : "never" }) =>
 		tokens.map((token, i) => {
 			const text = token.replaceAll(replacement, " ");
 			return !i && scheme !== "never" ? text.replace(/^ /, "") : text;

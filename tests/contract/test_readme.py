@@ -102,7 +102,7 @@ def test_programs_run(page, environment, tmp_path, monkeypatch, capsys):
 def test_long_commands_name_flags_that_exist() -> None:
     lines = [line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()]
     verbs = get_command(app).commands  # type: ignore[attr-defined]
-    for words in (shlex.split(line) for line in lines if line.startswith("regard ")):
+    for words in (shlex.split(line, comments=True) for line in lines if line.startswith("regard ")):
         verb = verbs[words[1]]
         flags = {flag for parameter in verb.params for flag in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= flags, words

@@ -22,15 +22,7 @@ _HOME = {
     "regard.api": ("Model", "Translation", "available", "load", "translate"),
     "regard.compare.run": ("compare",),
     "regard.config": ("DataConfig", "DecodeConfig", "ModelConfig", "TrainConfig"),
-    "regard.errors": (
-        "DataError",
-        "MissingExtra",
-        "ModelError",
-        "RegardError",
-        "RegardWarning",
-        "TrainingError",
-        "UsageError",
-    ),
+    "regard.errors": "DataError MissingExtra ModelError RegardError RegardWarning TrainingError UsageError".split(),
     "regard.translate.evaluate": ("Score",),
     "regard.trace": ("Trace",),
 }

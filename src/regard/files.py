@@ -26,14 +26,21 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def write_file(path: Path, content: bytes | memoryview) -> None:
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
     """Write one file atomically: under a temporary name, synced, then renamed."""
     fresh = temporary_path(path)
     with open(fresh, "wb") as file:
-        file.write(content)
+        yield file
         file.flush()
         os.fsync(file.fileno())
     os.replace(fresh, path)
+
+
+def write_file(path: Path, content: bytes | memoryview) -> None:
+    """The same with content that is there."""
+    with writing(path) as file:
+        file.write(content)
 
 
 def digest(path: Path, algorithm: str = "sha256") -> str:

@@ -111,16 +111,12 @@ def _load(data: bytes, suffix: str, encoding: str | None, choice: ModelChoice, s
     return model
 
 
-def _languages(model: Model) -> tuple[str, str]:
-    return model.manifest.source_language, model.manifest.target_language
-
-
 def _count(path: Path, encoding: str | None, choice: ModelChoice, memory: Path | None) -> dict[str, int]:
     data, suffix = _read(path)
     segments = segment_texts(data, suffix, encoding)
     counts = {"segments": len(segments), "different": len(set(segments)), "words": sum(map(_num_words, segments))}
     if memory is not None:
-        known = Memory(memory, _languages(_load(data, suffix, encoding, choice, segments)))
+        known = Memory(memory, _load(data, suffix, encoding, choice, segments).manifest.languages)
         counts["in the memory"] = sum(segment in known for segment in segments)
     return counts
 
@@ -137,7 +133,7 @@ def _translate(
     segments = segment_texts(data, suffix, encoding)
     model = _load(data, suffix, encoding, choice, segments)
     choice.check(segments, model)
-    known = Memory(memory, _languages(model)) if memory is not None else None
+    known = Memory(memory, model.manifest.languages) if memory is not None else None
     answers: dict[str, Translation] = {}
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -151,7 +147,7 @@ def _translate(
     def remember(texts: list[str]) -> Sequence[TranslatedText]:
         return known.translate(texts, translate) if known else translate(texts)
 
-    document = translate_document(data, suffix, remember, languages=_languages(model), encoding=encoding)
+    document = translate_document(data, suffix, remember, languages=model.manifest.languages, encoding=encoding)
     if known:
         known.save()
     return document, answers

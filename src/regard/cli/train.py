@@ -3,8 +3,7 @@
 import os
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,11 +74,11 @@ def train(
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
     is_first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts
-    with watched(output) if look and is_first else nullcontext() as wait:
+    with _page_of(output) if look and is_first else nullcontext() as is_served:
         result = run(request, output, resume=resume, show_progress=not quiet)
         _tell(result, quiet)
-        if wait is not None and result is not None:
-            wait()
+        if is_served is not None and result is not None:
+            _wait(is_served.is_set())
 
 
 def _folder_of(recipe: str | None) -> Path:
@@ -100,26 +99,25 @@ def _tell(result: Any, quiet: bool) -> None:
         typer.echo(f"finished in {result.seconds:,.0f} s; {advice}", err=True)
 
 
-@contextmanager
-def watched(output: Path) -> Iterator[Callable[[], None]]:
-    """Serve the run's page while it trains; what is yielded waits for Ctrl-C where there is a page."""
+def _page_of(output: Path) -> AbstractContextManager[threading.Event]:
+    """Serve the run's page while it trains."""
     from regard.look.live import served_live
 
     def opened(url: str) -> None:
         typer.echo(f"{url}  shows the run", err=True)
         webbrowser.open(url)
 
-    with served_live(output, opened) as is_served:
+    return served_live(output, opened)
 
-        def wait() -> None:
-            if not is_served.is_set():
-                typer.echo("no page: this run keeps no snapshots; --set snapshots=16 keeps some", err=True)
-                return
-            typer.echo("the page stays until Ctrl-C", err=True)
-            with suppress(KeyboardInterrupt):
-                threading.Event().wait()
 
-        yield wait
+def _wait(is_served: bool) -> None:
+    """Wait for Ctrl-C where there is a page."""
+    if not is_served:
+        typer.echo("no page: this run keeps no snapshots; --set snapshots=16 keeps some", err=True)
+        return
+    typer.echo("the page stays until Ctrl-C", err=True)
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def compare(

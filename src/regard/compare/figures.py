@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from regard.compare.results import CorpusResults, Curves, best_head
+from regard.train.summary import picture_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,13 +16,8 @@ _MAP: Any = {"cmap": "cividis", "vmin": 0, "vmax": 1, "aspect": "auto"}
 
 
 def png(figure: Figure, footer: str) -> bytes:
-    file = io.BytesIO()
     figure.supxlabel(footer, fontsize=6, alpha=0.7)
-    with warnings.catch_warnings():
-        # Letters that the font lacks are drawn as boxes.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(file, format="png", dpi=110)
-    return file.getvalue()
+    return picture_of(figure, dpi=110)
 
 
 def _figure(columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 4.2) -> tuple[Figure, Any]:

@@ -28,15 +28,16 @@ from regard.compare.results import RESULTS, Results, Task, tasks_of
 from regard.compare.study import Contender, Study, parse_study, read_study
 from regard.compare.texts import data_config, prepare, read_facts, read_test
 from regard.data.workers import Workers
+from regard.engine import num_cores
 from regard.engine.torch import load_model
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import write_file
 from regard.model.transformer import Translating
-from regard.train.batches import num_cores
 from regard.train.corpora import load_tokenizers
 from regard.train.finish import commit, hardware, versions
 from regard.train.network import choose_device
 from regard.train.plan import RESULT, RUN_FILE
+from regard.train.progress import METRICS, lines_of
 from regard.train.run import train
 from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics
@@ -207,12 +208,9 @@ def _train(contender: Contender, text: Path, seed: int, folder: Path) -> dict[st
         folder.parent.mkdir(parents=True, exist_ok=True)
         train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
     result = json.loads((folder / RESULT).read_text("utf-8"))
-    metrics = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
-    return {
-        "seconds": result["seconds"],
-        "steps": result["steps"],
-        "losses": [(e["step"], e["seconds"], e["loss"]) for e in metrics if e["kind"] == "valid"],
-    }
+    valid = lines_of(folder / METRICS, "valid")
+    losses = [(line["step"], line["seconds"], line["loss"]) for line in valid]
+    return {"seconds": result["seconds"], "steps": result["steps"], "losses": losses}
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -9,26 +9,17 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.beam import BeamSearch
-from regard.decode.constraints import Constraints, Rules
-from regard.decode.context_aware import ContextAwareModel
-from regard.decode.interface import IMPOSSIBLE, Emission, Hypothesis, State, StepModel, StepRecord
+from regard.decode.constraints import Constraints as Constraints
+from regard.decode.constraints import Rules
+from regard.decode.context_aware import ContextAwareModel as ContextAwareModel
+from regard.decode.interface import IMPOSSIBLE
+from regard.decode.interface import Emission as Emission
+from regard.decode.interface import Hypothesis as Hypothesis
+from regard.decode.interface import State as State
+from regard.decode.interface import StepModel as StepModel
+from regard.decode.interface import StepRecord as StepRecord
 from regard.decode.single_path import SinglePaths, check_single_path
 from regard.errors import UsageError
-
-__all__ = [
-    "Constraints",
-    "ContextAwareModel",
-    "Emission",
-    "Hypothesis",
-    "State",
-    "StepModel",
-    "StepRecord",
-    "best_of_n",
-    "score",
-    "search",
-    "stream",
-    "whole_search",
-]
 
 MOST_PLACES = 512
 """tokens of given outputs that are read together: each has a score for the whole vocabulary"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict, Unpack
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -44,23 +44,17 @@ class VectorEngine(Protocol):
         """[tokens, features] of each source, in float32: one vector in context for each token."""
 
 
-class EngineOptions(TypedDict, total=False):
-    device: str
-    """auto, cpu, or a device of torch; a GPU is used only when this says so"""
-    threads: int | None
-    precision: Precision
-
-
-def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]) -> Engine:
+def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Any) -> Engine:
     """The engine for a model folder.
 
-    `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named.
+    `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. The options are
+    device="auto", cpu, or a device of torch (a GPU is used only when this says so), threads=None and precision="auto".
     """
     engine: Engine = _open(folder, kind, **options)
     return engine
 
 
-def open_encoder(folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]) -> VectorEngine:
+def open_encoder(folder: str | Path, kind: EngineKind = "auto", **options: Any) -> VectorEngine:
     """The encoder of a model folder, by the engine that `open_engine` would take."""
     config = read_manifest(folder).model
     if not config.has_encoder:
@@ -147,6 +141,9 @@ def default_threads() -> int:
                 f"REGARD_THREADS must be a number of threads, 1 or more: got {chosen!r}; change or unset it"
             )
         return int(chosen)
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(MAX_THREADS, cores // 2))
+    return max(1, min(MAX_THREADS, num_cores() // 2))
+
+
+def num_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

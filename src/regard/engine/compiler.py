@@ -15,6 +15,7 @@ from pathlib import Path
 from regard.errors import UsageError
 
 SOURCE = Path(__file__).with_name("native.c")
+OPTIONS = "-std=gnu11 -O3 -fPIC -shared -pthread".split()
 KINDS = {
     "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma"),
     "avxvnni": ("avx2", "avx_vnni", "fma"),
@@ -34,15 +35,8 @@ def compile_kernel(folder: Path = SOURCE.parent) -> list[Path]:
     for kind, flags in KINDS.items() if runs_here() else ():
         path = folder / library_path(kind).name
         scratch = path.with_suffix(f".{os.getpid()}")
-        options = [
-            "-std=gnu11",
-            "-O3",
-            "-fPIC",
-            "-shared",
-            "-pthread",
-            *(f"-m{flag.replace('_', '')}" for flag in flags),
-        ]
-        command = [os.environ.get("CC", "cc"), *options, str(SOURCE), "-o", str(scratch), "-lm"]
+        machine = [f"-m{flag.replace('_', '')}" for flag in flags]
+        command = [os.environ.get("CC", "cc"), *OPTIONS, *machine, str(SOURCE), "-o", str(scratch), "-lm"]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)
             compiled.append(scratch.replace(path))

@@ -29,21 +29,9 @@ from regard.folder.manifest import Manifest
 MAX_PLACES = 256
 """tokens read in one pass"""
 CALL = (
-    *(
-        "encodes",
-        "rows",
-        "length",
-        "sentences",
-        "num_keys",
-        "num_cached",
-        "capacity",
-        "position",
-        "count",
-        "tokens",
-        "lengths",
-    ),
-    *("cache_rows", "source_rows", "cross", "cache", "best_values", "log_probabilities", "attention", "best_tokens"),
-)
+    "encodes rows length sentences num_keys num_cached capacity position count tokens lengths cache_rows source_rows "
+    "cross cache best_values log_probabilities attention best_tokens"
+).split()
 """the fields of a Call of native.c; every field of its structures takes 8 bytes"""
 _POSITION = CALL.index("position")
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64

@@ -58,16 +58,16 @@ def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dic
     return state | {name: state[first] for name, first in tied_names(config).items()}
 
 
-def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, Manifest]:
+def load_model(folder: str | Path) -> tuple[Model, Manifest]:
     """The module of a model folder, on the CPU in float32."""
     manifest = read_manifest(folder)
-    return model_of(checkpoint.read_tensors(folder, manifest), manifest.model, dropout), manifest
+    return model_of(checkpoint.read_tensors(folder, manifest), manifest.model), manifest
 
 
-def model_of(tensors: Tensors, config: ModelConfig, dropout: float = 0.0) -> Model:
+def model_of(tensors: Tensors, config: ModelConfig) -> Model:
     """The module with these weights; draws no random number."""
     with _SkipInitialisation():
-        model = build(config, dropout)
+        model = build(config)
     model.load_state_dict(to_state_dict(tensors, config))
     return model.eval()
 

@@ -35,7 +35,7 @@ class ModelInfo(NamedTuple):
 
     @property
     def languages(self) -> tuple[str, str]:
-        return self.manifest.source_language, self.manifest.target_language
+        return self.manifest.languages
 
     @property
     def num_parameters(self) -> int:

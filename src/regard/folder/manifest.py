@@ -72,6 +72,11 @@ class Manifest:
     longest: int = 256
     """tokens of the longest training sentence; longer ones are split"""
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.source_language, self.target_language
+
     def decode_with(self, changes: Mapping[str, Any]) -> DecodeConfig:
         """The model's own search settings with changes; the beam is at least n_best wide."""
         values = {**to_dict(self.decode), **changes}

@@ -20,6 +20,8 @@ from regard.train.optimizer import is_orthogonal
 MOST_TERMS = 24
 """Terms of a sum that are shown, the largest; of more the rest is one line."""
 Derivation = dict[str, Any]
+_READ = frozenset("output concatenated activated residual norm final_norm input embedding memory".split())
+"""values whose readers `DataFlow.uses` tells"""
 
 
 class NotTakenApart(Exception):
@@ -79,17 +81,7 @@ class ChainRule(DerivationSheet):
             return self._projected(path, last, index)
         if last in ("context", "hidden", "gate"):
             return self._inside(path, last, index)
-        if last in (
-            "output",
-            "concatenated",
-            "activated",
-            "residual",
-            "norm",
-            "final_norm",
-            "input",
-            "embedding",
-            "memory",
-        ):
+        if last in _READ:
             self._explain("Through everything that reads it.", "gradient = Σ gradient of a reader × its weight")
             uses = self.flow.uses(name)
             if not uses:

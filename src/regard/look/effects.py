@@ -15,7 +15,8 @@ from torch import Tensor
 
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
-from regard.look.run import PARAMETER, Run
+from regard.look.run import Run
+from regard.look.training_step import WEIGHT
 from regard.look.whatif import check_attention
 from regard.search.encoder import normalised
 from regard.translate.trace import trace_copies, trace_pair
@@ -85,7 +86,7 @@ def nearest(run: Run, passages: Sequence[str]) -> dict[str, Any]:
 
 def weights(run: Run, name: str, rows: str = "", columns: str = "") -> dict[str, Any]:
     """A window of a weight, such as rows "0-64": its values, or where it is larger the root mean square of each block."""
-    found = run.tensor(PARAMETER + name)
+    found = run.tensor(WEIGHT + name)
     if found is None:
         raise UsageError(f"a weight must be one of the model's: got {name!r}")
     value = np.atleast_2d(found)

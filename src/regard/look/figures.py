@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ from regard.look.run import Run
 from regard.look.whatif import attentions
 from regard.text.tokenizer import SPACE_MARK
 from regard.trace import cross_attentions
+from regard.train.summary import picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,12 +31,8 @@ def figure_bytes(run: Run, kind: str) -> bytes:
         raise MissingExtra(error.name or "matplotlib", "plot", "drawing a picture") from error
     # Text stays text, and a dollar sign is no formula.
     settings: Any = {"svg.fonttype": "none", "text.parse_math": False}
-    file = io.BytesIO()
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Letters that the font lacks are drawn as boxes.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        draw(run).savefig(file, format=kind)
-    return file.getvalue()
+    with matplotlib.rc_context(settings):
+        return picture_of(draw(run), kind)
 
 
 def draw(run: Run) -> Figure:

@@ -16,22 +16,10 @@ from regard.look.subject import Subject
 
 MAX_MODEL_BYTES = 300_000_000
 """largest weights that a file carries"""
-_KNOWN_PARTS = {
-    *(
-        "BPE",
-        "WordPiece",
-        "Sequence",
-        "NFC",
-        "NFD",
-        "NFKC",
-        "NFKD",
-        "Lowercase",
-        "StripAccents",
-        "BertNormalizer",
-        "Prepend",
-    ),
-    *("Replace", "ByteLevel", "Split", "Digits", "BertPreTokenizer", "Metaspace", "ByteFallback", "Fuse", "Strip"),
-}
+_KNOWN_PARTS = frozenset(
+    "BPE WordPiece Sequence NFC NFD NFKC NFKD Lowercase StripAccents BertNormalizer Prepend Replace ByteLevel Split "
+    "Digits BertPreTokenizer Metaspace ByteFallback Fuse Strip".split()
+)
 """kinds of parts of a tokenizer.json that the page's engine has"""
 _OF_A_MODEL = ("version", "model", "parameters", "criteria", "code")
 """parts of a document that are the same for every run of a model"""

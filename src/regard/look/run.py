@@ -13,9 +13,6 @@ from regard.look.whatif import EditPlan
 from regard.trace import Trace
 from regard.translate.trace import SearchRecord
 
-PARAMETER = WEIGHT
-"""prefix of the name of a weight where it is asked for like a traced value"""
-
 
 @dataclass(frozen=True)
 class Run:
@@ -72,7 +69,7 @@ class Run:
         """A traced value, the weight whose name follows `param:`, or a training step's gradient or updated weight."""
         if self.step is not None and name.startswith((GRADIENT, AFTER)):
             return self.step.tensor(name)
-        if name.startswith(PARAMETER):
-            value = self.subject.network.state_dict().get(name.removeprefix(PARAMETER))
+        if name.startswith(WEIGHT):
+            value = self.subject.network.state_dict().get(name.removeprefix(WEIGHT))
             return None if value is None else value.detach().numpy()
         return None if name.startswith("steps.") or name not in self.trace else self.trace[name]

@@ -23,18 +23,16 @@ from regard.folder.manifest import Manifest
 from regard.look.run import Run
 from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun
-from regard.look.training_step import step_at
+from regard.look.training_step import take_step
 from regard.look.whatif import EditPlan, plan_of
 from regard.text import check_text
 from regard.text.normalise import known_signs
 from regard.translate.pipeline import Translator
-from regard.translate.search import TranslateOptions
+from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 from regard.translate.trace import SearchRecord, record_run, search_recorded, trace_pair, translate_recorded
 
 _MAX_KEPT = 8
 """what-if runs and other sentences that are remembered; each holds every value of a pass"""
-
-_DEFAULT = TranslateOptions()
 
 _MAX_KEPT_OF_TRAINING = 40
 """the same where each snapshot has its own"""
@@ -50,7 +48,7 @@ class Session:
         decode: DecodeConfig,
         compare: Subject | None = None,
         sentence: int = 0,
-        options: TranslateOptions = _DEFAULT,
+        options: TranslateOptions = DEFAULT_OPTIONS,
         training: TrainingRun | None = None,
     ) -> None:
         """training: the run that made the subject, whose snapshots can be looked at too."""
@@ -157,7 +155,9 @@ class Session:
         target = subject.target.encode(check_text(reference, "the right answer").strip())
         if not 0 < len(target) <= subject.manifest.longest:
             raise UsageError(f"the right answer must have 1 to {subject.manifest.longest} tokens: got {len(target)}")
-        step = step_at(training, subject, first.source, target)
+        about: Any = {"rate": training.rate(subject.step), "moments": training.snapshot(subject.step).moments}
+        pair = first.source, target
+        step = take_step(subject.network, *pair, training.plan.train, number=subject.step + 1, **about)
         found = SearchRecord([Hypothesis(target, 0.0, 0.0, [0.0] * (len(target) + 1), "end")], [])
         return replace(
             first,

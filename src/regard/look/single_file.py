@@ -81,9 +81,9 @@ def as_json(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
-def as_frame(page: str, height: int = 900) -> str:
+def as_frame(page: str) -> str:
     """A page inside another, such as a notebook's."""
-    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: {height}px; border: 0"></iframe>'
+    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
 def binary(value: np.ndarray) -> bytes:

@@ -17,7 +17,6 @@ import torch
 
 from regard.config import TrainConfig
 from regard.look.subject import Subject
-from regard.look.training_run import TrainingRun
 from regard.model.transformer import Model
 from regard.trace import Trace
 from regard.train.optimizer import make_optimizer, set_rate
@@ -70,7 +69,7 @@ class TrainingStep:
 
     def describe(self, subject: Subject) -> dict[str, Any]:
         """What the page shows of it."""
-        log_probabilities = _log_softmax(self.trace["logits"])
+        log_probabilities = torch.from_numpy(self.trace["logits"]).double().log_softmax(dim=-1).numpy()
         read = self.trace["target.tokens"].tolist()
         tokens = zip(
             subject.target.token_strings(read), subject.target.token_strings(self.correct), self.correct, strict=True
@@ -105,15 +104,6 @@ class TrainingStep:
         }
 
 
-def step_at(training: TrainingRun, subject: Subject, source: Sequence[int], target: Sequence[int]) -> TrainingStep:
-    """The step after a snapshot, on one pair (the source with its end, the target without ends)."""
-    assert subject.step is not None
-    moments, step = training.snapshot(subject.step).moments, subject.step
-    return take_step(
-        subject.network, source, target, training.plan.train, number=step + 1, rate=training.rate(step), moments=moments
-    )
-
-
 def take_step(
     network: Model,
     source: Sequence[int],
@@ -124,7 +114,10 @@ def take_step(
     rate: float,
     moments: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]] = ({}, {}),
 ) -> TrainingStep:
-    """Step `number` of a run at this rate; the network itself keeps its weights."""
+    """Step `number` of a run at this rate, on one pair (the source with its end, the target without ends).
+
+    The network itself keeps its weights.
+    """
     network = copy.deepcopy(network).eval()
     correct = [*target, network.config.eos_id]
     trace, losses = backward(network, source, target, settings.label_smoothing or 0.0)
@@ -192,8 +185,3 @@ def _has_gradient(value: Any) -> bool:
 def _array(value: Any) -> np.ndarray:
     array: np.ndarray = value.detach().numpy()
     return array
-
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

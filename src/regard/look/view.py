@@ -19,18 +19,18 @@ from regard.folder.tensors import SCALE, is_table, quantize
 from regard.look import page_engine
 from regard.look.document import Document, describe, document, source_file
 from regard.look.figures import FORMATS, figure_bytes
-from regard.look.run import PARAMETER, Run
+from regard.look.run import Run
 from regard.look.server import Server, neighbours, pca
 from regard.look.session import Session
 from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun
+from regard.look.training_step import WEIGHT
 from regard.model.transformer import Model
 from regard.trace import Trace
 from regard.train.snapshots import list_snapshots
-from regard.translate.search import TranslateOptions
+from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 
-_DEFAULT = TranslateOptions()
 MAX_WEIGHT_BYTES = 32_000_000
 """matrices are left out of a saved page when together they are larger; the page then says so"""
 
@@ -46,7 +46,7 @@ def look_at(
     network: Model | None = None,
     engine: StepModel | None = None,
     sentence: int = 0,
-    options: TranslateOptions = _DEFAULT,
+    options: TranslateOptions = DEFAULT_OPTIONS,
     **decode: Any,
 ) -> Look:
     """Run a text through a model folder, or through the network and the engine loaded from it.
@@ -178,11 +178,11 @@ def _weights(run: Run, described: Document, with_matrices: bool) -> dict[str, An
     for name, value in parameters.items():
         if name in tables:
             for row in _rows_in_view(described, name):
-                values[f"{PARAMETER}{name}[{row}]"] = encoded(value[row])
+                values[f"{WEIGHT}{name}[{row}]"] = encoded(value[row])
         elif value.ndim == 1:
-            values[PARAMETER + name] = encoded(value)
+            values[WEIGHT + name] = encoded(value)
         elif name in matrices and with_matrices and size <= MAX_WEIGHT_BYTES:
-            values[PARAMETER + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
+            values[WEIGHT + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
     return values
 
 

@@ -139,7 +139,7 @@ async def _answers(translators: Translators, texts: list[str], kind: str, altern
     if kind == "text":
         found = await translate(translators, texts, alternatives)
         return [(each.text, each.alternatives[1:]) for each in found]
-    languages = translators[0].languages[0], translators[-1].languages[1]
+    languages = translators[0].manifest.source_language, translators[-1].manifest.target_language
     pages = [await translate_file(translators, text.encode(), ".html", languages, "utf-8") for text in texts]
     return [(page.decode(), []) for page in pages]
 

@@ -56,10 +56,6 @@ class ServedModel:
     def manifest(self) -> Manifest:
         return self.translator.manifest
 
-    @property
-    def languages(self) -> tuple[str, str]:
-        return self.manifest.source_language, self.manifest.target_language
-
 
 Translators = tuple[ServedModel, ...]
 """the models that translate between two languages, one after the other; none where both are the same"""
@@ -71,8 +67,8 @@ class Models:
         self.all = {each.name: each for each in served}
         self.pairs: dict[tuple[str, str], Translators] = {}
         for each in served:
-            if each.manifest.task == "translate" and all(each.languages):
-                self.pairs.setdefault(each.languages, (each,))
+            if each.manifest.task == "translate" and all(each.manifest.languages):
+                self.pairs.setdefault(each.manifest.languages, (each,))
         self.languages = sorted({code for pair in self.pairs for code in pair})
         if pivot:
             self._add_pairs(pivot)

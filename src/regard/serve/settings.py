@@ -1,11 +1,13 @@
 """Settings and limits of `regard serve`: where it listens, whom it answers, and how much it accepts."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from regard.config.fields import Count, Settings
 from regard.errors import UsageError
 
 HEAD_TIMEOUT = 10.0
@@ -36,7 +38,7 @@ MAX_MESSAGES = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ServerSettings:
+class ServerSettings(Settings):
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[str, ...] = ()
@@ -47,36 +49,31 @@ class ServerSettings:
     """other sites whose pages may ask, such as https://example.org"""
     proxies: tuple[str, ...] = ()
     """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
-    rate: int = 0
+    rate: Annotated[int, "not negative"] = 0
     """requests a minute of one client; 0 is without limit"""
-    queue: int = 64
+    queue: Count = 64
     """requests that may wait for one model; further ones are refused with Retry-After"""
-    timeout: float = 60.0
+    timeout: Annotated[float, "positive"] = 60.0
     """seconds until a request is given up"""
     file_timeout: float = 600.0
     """seconds until a file is given up"""
-    characters: int = 20_000
+    characters: Count = 20_000
     """characters in one request"""
     body_bytes: int = 1 << 20
     file_bytes: int = 4 << 20
 
-    def __post_init__(self) -> None:
+    def mistakes(self) -> Iterator[str]:
         if not 0 <= self.port <= 65535:
-            raise UsageError(f"port must be from 0 to 65535: got {self.port}; 8000 is usual")
-        for name, value in (("queue", self.queue), ("timeout", self.timeout), ("characters", self.characters)):
-            if not value > 0:
-                raise UsageError(f"{name} must be above 0: got {value}; give more")
-        if self.rate < 0:
-            raise UsageError(f"rate must not be negative: got {self.rate}; 0 is without limit")
+            yield f"port must be from 0 to 65535: got {self.port}; 8000 is usual"
         if not all(16 <= len(key) <= 512 and key.isascii() and key.isprintable() for key in self.keys):
-            raise UsageError(
+            yield (
                 "a key must be 16 to 512 plain characters: got another; make one with  "
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
         if others := [each for each in self.proxies if not is_address(each)]:
-            raise UsageError(f"a proxy must be an address such as 10.0.0.2: got {others[0]!r}; name it by its address")
+            yield f"a proxy must be an address such as 10.0.0.2: got {others[0]!r}; name it by its address"
         if not self.keys and not is_loopback(self.host):
-            raise UsageError(
+            yield (
                 f"an address that other machines can reach needs a key: got host {self.host} and none; "
                 "set REGARD_KEYS or --key-file, or use 127.0.0.1"
             )

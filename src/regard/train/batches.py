@@ -18,6 +18,7 @@ from regard.config import TrainConfig
 from regard.data.batch_stream import BatchStream, Lanes, PairStream
 from regard.data.batches import Batch, Masking
 from regard.data.running_text import RunningText, RunningTextStream, TextChunks, encode_documents
+from regard.engine import num_cores
 from regard.errors import UsageError
 from regard.text.tokenizer import PAD_ID, Tokenizer
 from regard.train.corpora import Text, Tokenizers
@@ -29,12 +30,6 @@ AHEAD = 4
 """Maximum number of prefetched batches."""
 MOST_WORKERS = 15
 """Maximum number of processes that make batches beside the training one."""
-
-
-def num_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def num_readers() -> int:

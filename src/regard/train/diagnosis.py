@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from statistics import median_high
 
 from regard.config import TrainConfig
 from regard.data.running_text import RunningText
@@ -109,11 +109,5 @@ def tokens_a_word(tokenizer: Tokenizer, lines: Sequence[str]) -> float:
     return sum(map(len, tokenizer.encode_batch(words))) / max(1, len(words))
 
 
-def signs_of(train: Sequence[dict[str, Any]], valid: Sequence[dict[str, Any]], **more: Any) -> Signs:
-    """From the lines of metrics.jsonl."""
-    return Signs([line["nll"] for line in train], [line["loss"] for line in valid], **more)
-
-
 def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2] if ordered else math.nan
+    return median_high(values) if values else math.nan

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.lines import decode, raw_lines
-from regard.files import write_file
+from regard.files import write_file, writing
 from regard.folder.manifest import read_manifest
 from regard.text import is_looping
 from regard.train.recipe import Request
@@ -141,8 +141,7 @@ def _keep_pairs(sources: Sequence[Path], output: Path, swapped: bool) -> None:
     """
     counts = Counter({"lines": 0, "kept": 0})
     seen: set[str] = set()
-    unfinished = output / f"{PAIRS}.unfinished"
-    with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+    with writing(output / PAIRS) as file:
         for path in sources:
             for raw, line in zip(raw_lines(path), raw_lines(output / "teacher" / _plain(path)), strict=True):
                 source = decode(raw)[0].replace("\t", " ").strip()
@@ -151,8 +150,7 @@ def _keep_pairs(sources: Sequence[Path], output: Path, swapped: bool) -> None:
                 seen.add(source)
                 counts.update(["lines", reason])
                 if reason == "kept":
-                    file.write(f"{target}\t{source}\n" if swapped else f"{source}\t{target}\n")
-    os.replace(unfinished, output / PAIRS)
+                    file.write((f"{target}\t{source}\n" if swapped else f"{source}\t{target}\n").encode())
     write_file(output / COUNTS, json.dumps(counts).encode())
 
 

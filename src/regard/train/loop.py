@@ -17,7 +17,7 @@ from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.train import checkpoints
 from regard.train.batches import Prefetcher, share
-from regard.train.diagnosis import diagnose, signs_of
+from regard.train.diagnosis import Signs, diagnose
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
@@ -238,8 +238,9 @@ class Trainer:
     def _diagnose(self, result: Validation, reporter: Reporter) -> None:
         done = self.progress.done(self.step, self.clock.seconds)
         guessing = math.log(self.model.config.target_vocab_size)
-        lines = reporter.lines("train"), reporter.lines("valid")
-        signs = signs_of(*lines, done=done, guessing=guessing, exchanged=result.exchanged)
+        train = [line["nll"] for line in reporter.lines("train")]
+        valid = [line["loss"] for line in reporter.lines("valid")]
+        signs = Signs(train, valid, done, guessing, result.exchanged)
         if signs.valid and (found := diagnose(signs, self.settings)):
             reporter.warn(self.step, *found)
 

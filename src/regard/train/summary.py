@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +91,18 @@ def write_curves(run: Path) -> Path | None:
         losses.legend(fontsize=8)
         bleus.set(xlabel=label, ylabel="BLEU, greedy")
     figure.suptitle(run.resolve().name)
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=110)
-    write_file(run / CURVES, file.getvalue())
+    write_file(run / CURVES, picture_of(figure, dpi=110))
     return run / CURVES
+
+
+def picture_of(figure: Any, kind: str = "png", **options: Any) -> bytes:
+    """A figure of matplotlib as the bytes of a file of this format."""
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        # Letters that the font lacks are drawn as boxes.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(file, format=kind, **options)
+    return file.getvalue()
 
 
 def summary(run: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any, cast
 from regard.data.corpus import NO_TAB
 from regard.data.lines import decode, on_one_line, open_bytes
 from regard.errors import UsageError, how_to_install
-from regard.files import write_file
+from regard.files import write_file, writing
 
 JOB, BLOCKS, UNPACKED, UNUSABLE = "job.json", ".blocks", ".unpacked", ".unusable"
 BLOCK_BYTES = 1 << 19
@@ -206,14 +206,10 @@ def _join(blocks: list[Block], output: Path, say: Callable[[str], None]) -> None
 
 def _write(sources: Iterable[Any], path: Path) -> None:
     """Write open files one after another; the result is complete or absent."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    with unfinished.open("wb") as file:
+    with writing(path) as file:
         for source in sources:
             with source:
                 shutil.copyfileobj(source, file, 1 << 20)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
 
 
 def in_this_process(load: Load) -> Execute:

@@ -19,11 +19,9 @@ from regard.text.normalise import Normaliser
 from regard.text.sentences import SplitText, split
 from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
-from regard.translate.search import TranslateOptions, batch_tokens
+from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions, batch_tokens
 from regard.translate.sentence import SentenceTranslator
 from regard.translate.translation import Translation, copied, join, messages
-
-_DEFAULT = TranslateOptions()
 
 
 class Translator:
@@ -57,7 +55,7 @@ class Translator:
         self,
         texts: Sequence[str],
         decode: DecodeConfig,
-        options: TranslateOptions = _DEFAULT,
+        options: TranslateOptions = DEFAULT_OPTIONS,
         *,
         where: Callable[[int], str] | None = None,
     ) -> list[Translation]:
@@ -91,7 +89,7 @@ class Translator:
         # Level 4 is the caller of Model.translate.
         warnings.warn(message, RegardWarning, stacklevel=4)
 
-    def split(self, text: str, options: TranslateOptions = _DEFAULT) -> SplitText:
+    def split(self, text: str, options: TranslateOptions = DEFAULT_OPTIONS) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""
         return split(
             text,

@@ -15,6 +15,7 @@ from regard.documents.segments import Code, partners
 from regard.text import Span
 from regard.text.normalise import Normalised, capitals
 from regard.text.protected import ProtectedSpan, SpanKind
+from regard.text.sentences import has_word
 from regard.text.words import Link
 
 _PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")
@@ -68,7 +69,7 @@ class MaskedSentence:
     @property
     def has_words(self) -> bool:
         """Whether there is anything to translate beside the protected spans."""
-        return any(each.isalnum() for part in self.outside() for each in part)
+        return any(map(has_word, self.outside()))
 
     def outside(self) -> list[str]:
         """The text before, between and after the protected spans."""

@@ -45,6 +45,9 @@ class TranslateOptions:
         return bool(self.prefix or self.prefix_tokens or self.required)
 
 
+DEFAULT_OPTIONS = TranslateOptions()
+
+
 class ConstraintBuilder:
     """The words of the options as constraints in tokens."""
 

@@ -16,6 +16,7 @@ from regard.documents.placement import overlap
 from regard.text import is_looping
 from regard.text.normalise import Normalised
 from regard.text.protected import ProtectedSpan, find_protected
+from regard.text.sentences import has_word
 from regard.text.words import Link, align
 from regard.translate.glossary import TermPlace, lacks, occurrences, replaced_words
 from regard.translate.protect import MaskedSentence, as_a_part, mask
@@ -242,16 +243,12 @@ class SentenceTranslator:
     def _parts(self, several: Sequence[Prepared]) -> list[list[Sentence]]:
         """Translations of what stands between the protected spans of each sentence."""
         parts = [
-            [self._prepare(text, each.number) for text in map(str.strip, each.masked.outside()) if _has_words(text)]
+            [self._prepare(text, each.number) for text in map(str.strip, each.masked.outside()) if has_word(text)]
             for each in several
         ]
         flat = [part for some in parts for part in some]
         translated = iter(self._sentences(flat) if flat else ())
         return [[next(translated) for _ in some] for some in parts]
-
-
-def _has_words(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
@@ -266,7 +263,7 @@ def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
         before = len(between) - len(between.lstrip())
         text += between[:before]
         written = part
-        if _has_words(part):
+        if has_word(part):
             best = next(left)
             written = as_a_part(best.text, part)
             start = before + (spans[place - 1].span[1] if place else 0)

@@ -19,10 +19,9 @@ from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.pipeline import Translator
-from regard.translate.search import SearchInput, TranslateOptions, search_in_batches
+from regard.translate.search import DEFAULT_OPTIONS, SearchInput, TranslateOptions, search_in_batches
 from regard.translate.translation import Sentence, Translation
 
-_DEFAULT = TranslateOptions()
 STAGES = ("given", "normalised", "protected", "written", "restored")
 
 
@@ -61,7 +60,11 @@ class TranslationRecord:
 
 
 def translate_recorded(
-    translator: Translator, text: str, decode: DecodeConfig, options: TranslateOptions = _DEFAULT, sentence: int = 0
+    translator: Translator,
+    text: str,
+    decode: DecodeConfig,
+    options: TranslateOptions = DEFAULT_OPTIONS,
+    sentence: int = 0,
 ) -> TranslationRecord:
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
     [translation] = translator.translate([text], decode, options)
@@ -106,7 +109,7 @@ def trace_text(
     target: str | None,
     *,
     decode: DecodeConfig | None,
-    options: TranslateOptions = _DEFAULT,
+    options: TranslateOptions = DEFAULT_OPTIONS,
     sentence: int = 0,
     edits: Edits | None = None,
 ) -> Trace:

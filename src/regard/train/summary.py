@@ -62,7 +62,7 @@ def estimated_seconds(network: Model, plan: Plan) -> float | None:
 
 def in_words(seconds: float) -> str:
     """
-    >>> in_words(42), in_words(600), in_words(9000)
+    >>> in_words(42.0), in_words(600.0), in_words(9000.0)
     ('42 seconds', '10 minutes', '2.5 hours')
     """
     if seconds < 90:
@@ -108,7 +108,7 @@ def picture_of(figure: Any, kind: str = "png", **options: Any) -> bytes:
 def summary(run: Path) -> dict[str, Any]:
     """What `regard models show` tells of a run, finished or not."""
     if not (run / RUN_FILE).is_file():
-        raise UsageError(f"a run must be the folder of  regard train: {run} has no {RUN_FILE}; name another")
+        raise UsageError(f"a run must be the folder of  regard train: {run} has no {RUN_FILE}; `regard models` lists the models")
     plan = Plan.load(run / RUN_FILE)
     train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     result = json.loads((run / RESULT).read_bytes()) if (run / RESULT).is_file() else {}

@@ -69,7 +69,7 @@ def test_tokens_are_made_once_and_by_several_processes_the_same(tmp_path, monkey
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
     first = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
-    monkeypatch.setattr(encoding.EncodedPairs, "_make", None)
+    monkeypatch.setattr(encoding.EncodedPairs, "_encode_all", None)
     again = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     assert again.num_too_long == first.num_too_long == 1
     assert all(map(same, islice(first, 41), islice(again, 41)))

@@ -108,7 +108,9 @@ class Look:
             else:
                 raise UsageError(f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind")
         except (OSError, SafetensorError) as error:
-            raise UsageError(f"{path} must be a file that can be written: {getattr(error, 'strerror', None) or error}") from error
+            raise UsageError(
+                f"{path} must be a file that can be written: {getattr(error, 'strerror', None) or error}"
+            ) from error
 
     def serve(self, port: int = 0) -> Server:
         """A server for the page, bound and not yet answering: `serve_forever` begins."""

@@ -108,7 +108,9 @@ def picture_of(figure: Any, kind: str = "png", **options: Any) -> bytes:
 def summary(run: Path) -> dict[str, Any]:
     """What `regard models show` tells of a run, finished or not."""
     if not (run / RUN_FILE).is_file():
-        raise UsageError(f"a run must be the folder of  regard train: {run} has no {RUN_FILE}; `regard models` lists the models")
+        raise UsageError(
+            f"a run must be the folder of  regard train: {run} has no {RUN_FILE}; `regard models` lists the models"
+        )
     plan = Plan.load(run / RUN_FILE)
     train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     result = json.loads((run / RESULT).read_bytes()) if (run / RESULT).is_file() else {}

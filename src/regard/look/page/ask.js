@@ -40,13 +40,17 @@ export async function openAsk(app, root, badge) {
 		const language = models[Number(choice.value)]?.language ?? "";
 		examples.replaceChildren(...(EXAMPLES[language] ?? EXAMPLES["en"] ?? []).map((value) => element("option", { value })));
 	};
+	let latest = 0;
 	const submit = async () => {
 		const text = input.value.trim();
-		if (!text) return;
+		if (!text) return void (status.textContent = "type a text first");
+		const mine = ++latest;
 		status.textContent = "computing …";
 		root.setAttribute("aria-busy", "true");
 		try {
 			const { run } = await data.text(text, Number(choice.value));
+			// Overtaken by a newer text.
+			if (mine !== latest) return;
 			app.go({ run, step: 0, token: 0, place: null });
 			app.go({ step: app.numGiven });
 			status.textContent = "";

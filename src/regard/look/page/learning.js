@@ -3,7 +3,7 @@
 import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, percent, readable, show, tokenLabels } from "./numbers.js";
-import { barCells, card, lead, trouble } from "./parts.js";
+import { answersIn, barCells, card, lead, trouble } from "./parts.js";
 import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
@@ -201,7 +201,8 @@ async function gradients(app, step) {
 		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after the step: "))),
 	);
 	const shown = element("div");
-	const draw = async () => shown.replaceChildren(await heat(app, chosen));
+	const showGradient = answersIn(shown);
+	const draw = () => showGradient(async () => [await heat(app, chosen)]);
 	select.addEventListener("change", () => {
 		chosen = select.value;
 		draw();

@@ -3,7 +3,7 @@
 import { button, caption, cell, choice, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
 import { hasOutput } from "./map.js";
 import { count, percent, readable, show, textOf, tokenLabels } from "./numbers.js";
-import { card, codeLink, lead, probabilityBars, trouble } from "./parts.js";
+import { answersIn, card, codeLink, lead, probabilityBars } from "./parts.js";
 import { beamSlider, temperatureCard } from "./searching.js";
 import { range } from "./tensor.js";
 
@@ -13,13 +13,14 @@ const SHOWN = 12;
 function typedWord(app) {
 	const input = field("typed-word", "a word");
 	const answer = element("div", { id: "typed-answer", "aria-live": "polite" });
+	const showAnswer = answersIn(answer);
 	const ask = async () => {
 		const text = input.value.trim();
 		if (!text) return;
-		try {
+		await showAnswer(async () => {
 			const { token_strings: tokenStrings, probabilities } = await app.data.probability(app.state.run, app.state.step, text);
 			const all = probabilities.reduce((product, each) => product * each, 1);
-			answer.replaceChildren(
+			return [
 				p(
 					"",
 					...tokenStrings.flatMap((tokenString, i) => [
@@ -29,10 +30,8 @@ function typedWord(app) {
 					tokenStrings.length > 1 && " = ",
 					tokenStrings.length > 1 && element("b", { "data-value": all }, percent(all)),
 				),
-			);
-		} catch (error) {
-			answer.replaceChildren(trouble(error));
-		}
+			];
+		});
 	};
 	const label = element("label", { for: "typed-word" }, "How probable is ");
 	return form("inline-form", ask, label, input, element("button", { type: "submit" }, "here?"), answer);

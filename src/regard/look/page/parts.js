@@ -122,6 +122,17 @@ export function trouble(error) {
 	return element("p", { class: "trouble", role: "alert" }, error instanceof Error ? error.message : String(error));
 }
 
+/** Draws answers into a node; one that a newer question has overtaken is dropped. @param {HTMLElement} node */
+export function answersIn(node) {
+	let latest = 0;
+	/** @param {() => Promise<(Node | string)[]>} ask */
+	return async (ask) => {
+		const mine = ++latest;
+		const nodes = await ask().catch((error) => [trouble(error)]);
+		if (mine === latest) node.replaceChildren(...nodes);
+	};
+}
+
 /** A part of a panel. @param {Child | Child[]} title @param {...Child} children @returns {HTMLElement} */
 export function card(title, ...children) {
 	return section("card", element("h3", {}, ...[title].flat()), ...children);

@@ -3,7 +3,7 @@
 import { button, div, element, p, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { tokenLabels } from "./numbers.js";
-import { band, barCells, card, codeLink, lead, trouble } from "./parts.js";
+import { answersIn, band, barCells, card, codeLink, lead } from "./parts.js";
 import { range, total } from "./tensor.js";
 
 const EXAMPLES = ["A cat is asleep on the roof.", "Le chat dort sur le toit.", "The dog barks in the garden.", "Les prix ont augmenté en septembre."];
@@ -26,15 +26,13 @@ export function cosine(left, right) {
 function nearestPassages(app) {
 	const answer = element("div", { id: "nearest", "aria-live": "polite" });
 	const input = element("textarea", { id: "passages", rows: 5, "aria-label": "passages, one a line" }, EXAMPLES.join("\n"));
-	const ask = async () => {
-		try {
+	const showNearest = answersIn(answer);
+	const ask = () =>
+		showNearest(async () => {
 			const found = await app.data.nearest(app.state.run, input.value);
 			const rows = found.map(({ text, cosine: near }) => tableRow({}, text, ...barCells(near, near)));
-			answer.replaceChildren(table(["passage", "", "cosine"], rows, "near"));
-		} catch (error) {
-			answer.replaceChildren(trouble(error));
-		}
-	};
+			return [table(["passage", "", "cosine"], rows, "near")];
+		});
 	if (app.data.isLive) ask();
 	return card(
 		["Nearest passages", codeLink(app, "memory")],

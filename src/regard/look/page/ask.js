@@ -1,6 +1,7 @@
 /** The text box of the header: any text, in any model that is here, and which engine computes. */
 
 import { element, form, p } from "./dom.js";
+import { asking } from "./parts.js";
 
 /** @type {Record<string, string[]>} by the language that is read */
 const EXAMPLES = {
@@ -40,23 +41,17 @@ export async function openAsk(app, root, badge) {
 		const language = models[Number(choice.value)]?.language ?? "";
 		examples.replaceChildren(...(EXAMPLES[language] ?? EXAMPLES["en"] ?? []).map((value) => element("option", { value })));
 	};
-	let latest = 0;
+	const asks = asking(status);
 	const submit = async () => {
 		const text = input.value.trim();
-		if (!text) return void (status.textContent = "type a text first");
-		const mine = ++latest;
-		status.textContent = "computing …";
+		status.textContent = text ? "computing …" : "type a text first";
+		if (!text) return;
 		root.setAttribute("aria-busy", "true");
-		try {
-			const { run } = await data.text(text, Number(choice.value));
-			// Overtaken by a newer text.
-			if (mine !== latest) return;
+		await asks(() => data.text(text, Number(choice.value)), ({ run }) => {
 			app.go({ run, step: 0, token: 0, place: null });
 			app.go({ step: app.numGiven });
-			status.textContent = "";
-		} catch (error) {
-			status.textContent = error instanceof Error ? error.message : String(error);
-		}
+			return [];
+		});
 		root.setAttribute("aria-busy", "false");
 	};
 	choice.addEventListener("change", () => {

@@ -2,7 +2,7 @@
 
 import { b, bar, caption, cell, div, drawing, drawToWidth, element, p, pressable, section, span, tableRow, twin } from "./dom.js";
 import { percent, readable, show } from "./numbers.js";
-import { answersIn, card, codeLink, lead } from "./parts.js";
+import { asking, card, codeLink, lead } from "./parts.js";
 import { extent } from "./tensor.js";
 
 /** @param {App} app @param {Plane} plane @returns {Dot[]} */
@@ -107,14 +107,14 @@ export const embeddingPanel = {
 		const first = dots.find((dot) => dot.side === side && dot.position === app.state[side === "source" ? "token" : "step"]) ?? dots[0];
 		if (first) first.isChosen = true;
 		const list = element("div", { id: "neighbours", "aria-live": "polite" });
-		const showNear = answersIn(list);
+		const asks = asking(list);
 		/** @param {Dot} dot */
 		const choose = async (dot) => {
 			for (const each of dots) {
 				each.isChosen = each === dot;
 				document.getElementById(`dot-${each.side}-${each.position}`)?.classList.toggle("here", each === dot);
 			}
-			await showNear(async () => nearest(await app.data.neighbours(app.state.run, dot.token, dot.side), dot));
+			await asks(() => app.data.neighbours(app.state.run, dot.token, dot.side), (found) => nearest(found, dot));
 		};
 		const [across = 0, up = 0] = plane.explained;
 		return [

@@ -3,7 +3,7 @@
 import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, percent, readable, show, tokenLabels } from "./numbers.js";
-import { answersIn, barCells, card, lead, trouble } from "./parts.js";
+import { asking, barCells, card, lead } from "./parts.js";
 import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
@@ -17,7 +17,7 @@ export async function openLearning(app, root) {
 	root.hidden = false;
 	const slider = element("input", { type: "range", id: "snapshot", min: 0, "aria-label": "training step", list: "snapshots" });
 	const told = element("output", { id: "snapshot-told", for: "snapshot" });
-	let asked = 0;
+	const asks = asking(told);
 	const draw = () => {
 		root.style.top = `${document.getElementById("strips")?.offsetHeight ?? 0}px`;
 		const stops = stopsOf(app);
@@ -28,15 +28,7 @@ export async function openLearning(app, root) {
 		const line = near(app, stops[here] ?? null);
 		told.replaceChildren(`${nameOf(stops[here] ?? null)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", app.training?.warning ?? ""));
 	};
-	slider.addEventListener("input", async () => {
-		const mine = ++asked;
-		try {
-			const run = await at(app, stopsOf(app)[Number(slider.value)] ?? null);
-			if (mine === asked) app.go({ run });
-		} catch (error) {
-			told.replaceChildren(trouble(error));
-		}
-	});
+	slider.addEventListener("input", () => asks(() => at(app, stopsOf(app)[Number(slider.value)] ?? null), (run) => app.go({ run })));
 	root.replaceChildren(span("note", "trained for"), slider, told);
 	app.store.listen(["run"], draw);
 	draw();
@@ -154,14 +146,8 @@ async function stepCard(app) {
 	const probe = Object.values(app.training?.probes ?? {})[0]?.find((each) => each.source === app.doc.title);
 	if (probe && !app.doc.training) input.value = probe.reference;
 	const answer = element("span", { class: "note", role: "status" });
-	const submit = async () => {
-		try {
-			const { run } = await app.data.learning(app.state.run, app.doc.model.step ?? null, input.value);
-			app.go({ run, place: null });
-		} catch (error) {
-			answer.textContent = error instanceof Error ? error.message : String(error);
-		}
-	};
+	const asks = asking(answer);
+	const submit = () => asks(() => app.data.learning(app.state.run, app.doc.model.step ?? null, input.value), ({ run }) => app.go({ run, place: null }));
 	return card(
 		"One training step",
 		p("", "The decoder reads the right answer, one place late, and is asked for the next token at each position."),
@@ -201,8 +187,8 @@ async function gradients(app, step) {
 		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after the step: "))),
 	);
 	const shown = element("div");
-	const showGradient = answersIn(shown);
-	const draw = () => showGradient(async () => [await heat(app, chosen)]);
+	const asks = asking(shown);
+	const draw = () => asks(() => heat(app, chosen), (drawn) => [drawn]);
 	select.addEventListener("change", () => {
 		chosen = select.value;
 		draw();

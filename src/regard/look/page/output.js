@@ -3,7 +3,7 @@
 import { button, caption, cell, choice, div, drawing, element, field, form, marks, p, table, tableRow, twin } from "./dom.js";
 import { hasOutput } from "./map.js";
 import { count, percent, readable, show, textOf, tokenLabels } from "./numbers.js";
-import { answersIn, card, codeLink, lead, probabilityBars } from "./parts.js";
+import { asking, card, codeLink, lead, probabilityBars } from "./parts.js";
 import { beamSlider, temperatureCard } from "./searching.js";
 import { range } from "./tensor.js";
 
@@ -13,12 +13,11 @@ const SHOWN = 12;
 function typedWord(app) {
 	const input = field("typed-word", "a word");
 	const answer = element("div", { id: "typed-answer", "aria-live": "polite" });
-	const showAnswer = answersIn(answer);
+	const asks = asking(answer);
 	const ask = async () => {
 		const text = input.value.trim();
 		if (!text) return;
-		await showAnswer(async () => {
-			const { token_strings: tokenStrings, probabilities } = await app.data.probability(app.state.run, app.state.step, text);
+		await asks(() => app.data.probability(app.state.run, app.state.step, text), ({ token_strings: tokenStrings, probabilities }) => {
 			const all = probabilities.reduce((product, each) => product * each, 1);
 			return [
 				p(

@@ -122,14 +122,14 @@ export function trouble(error) {
 	return element("p", { class: "trouble", role: "alert" }, error instanceof Error ? error.message : String(error));
 }
 
-/** Draws answers into a node; one that a newer question has overtaken is dropped. @param {HTMLElement} node */
-export function answersIn(node) {
+/** Asks, and draws the answer into a node; one that a newer question has overtaken is dropped. @param {HTMLElement} node */
+export function asking(node) {
 	let latest = 0;
-	/** @param {() => Promise<(Node | string)[]>} ask */
-	return async (ask) => {
+	/** @template Answer @param {() => Promise<Answer>} ask @param {(answer: Answer) => (Node | string)[] | void} draw */
+	return async (ask, draw) => {
 		const mine = ++latest;
-		const nodes = await ask().catch((error) => [trouble(error)]);
-		if (mine === latest) node.replaceChildren(...nodes);
+		const nodes = await ask().then((answer) => (mine === latest ? draw(answer) : [])).catch((error) => [trouble(error)]);
+		if (mine === latest && nodes) node.replaceChildren(...nodes);
 	};
 }
 

@@ -3,7 +3,7 @@
 import { button, div, element, p, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { tokenLabels } from "./numbers.js";
-import { answersIn, band, barCells, card, codeLink, lead } from "./parts.js";
+import { asking, band, barCells, card, codeLink, lead } from "./parts.js";
 import { range, total } from "./tensor.js";
 
 const EXAMPLES = ["A cat is asleep on the roof.", "Le chat dort sur le toit.", "The dog barks in the garden.", "Les prix ont augmenté en septembre."];
@@ -26,13 +26,9 @@ export function cosine(left, right) {
 function nearestPassages(app) {
 	const answer = element("div", { id: "nearest", "aria-live": "polite" });
 	const input = element("textarea", { id: "passages", rows: 5, "aria-label": "passages, one a line" }, EXAMPLES.join("\n"));
-	const showNearest = answersIn(answer);
-	const ask = () =>
-		showNearest(async () => {
-			const found = await app.data.nearest(app.state.run, input.value);
-			const rows = found.map(({ text, cosine: near }) => tableRow({}, text, ...barCells(near, near)));
-			return [table(["passage", "", "cosine"], rows, "near")];
-		});
+	const asks = asking(answer);
+	const row = (/** @type {{text: string, cosine: number}} */ each) => tableRow({}, each.text, ...barCells(each.cosine, each.cosine));
+	const ask = () => asks(() => app.data.nearest(app.state.run, input.value), (found) => [table(["passage", "", "cosine"], found.map(row), "near")]);
 	if (app.data.isLive) ask();
 	return card(
 		["Nearest passages", codeLink(app, "memory")],

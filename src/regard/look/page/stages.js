@@ -1,7 +1,7 @@
 /** The text at each stage of the pipeline, before and after the tokens, and the choice among several sentences. */
 
 import { button, element, span } from "./dom.js";
-import { trouble } from "./parts.js";
+import { asking } from "./parts.js";
 
 const BEFORE = /** @type {const} */ (["given", "normalised", "protected"]);
 /** number of the first run that the page's own engine makes of another text */
@@ -43,15 +43,9 @@ function sentenceChoice(app) {
 	if (sentences.length < 2 || changes) return [];
 	const { run } = app.state;
 	const status = span("");
+	const asks = asking(status);
 	/** @param {number} number */
-	const choose = async (number) => {
-		try {
-			const doc = await app.data.sentence(run, number);
-			if (app.state.run === run) app.go({ run: doc.run, step: 0, token: 0, place: null });
-		} catch (error) {
-			status.replaceChildren(trouble(error));
-		}
-	};
+	const choose = (number) => asks(() => app.data.sentence(run, number), (doc) => void (app.state.run === run && app.go({ run: doc.run, step: 0, token: 0, place: null })));
 	const buttons = sentences.map((text, number) =>
 		button(
 			{ id: `sentence-${number}`, class: "small", title: text, "aria-pressed": number === here ? "true" : "false", onclick: () => choose(number) },

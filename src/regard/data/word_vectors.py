@@ -1,20 +1,13 @@
-"""Pretrained word vectors: word2vec (text and binary), GloVe, fastText (.vec and .bin).
+"""Pretrained word vectors: word2vec (text and binary), GloVe, fastText (.vec).
 
     word2vec, fastText .vec   a line "words width", then a line "word number number ..." for each word
     GloVe                     the same without the first line; words may hold spaces
     word2vec binary           the same first line, then for each word its bytes, a space, and 4 bytes a number
-    fastText .bin             dictionary and matrix; a word's vector is the mean of its own row and its subwords'
 
-The first bytes of a file tell its format; the first three formats may be .gz or .xz. Only the vectors of wanted words are
-kept, so memory does not depend on the size of the file.
-
-fastText .bin (Bojanowski et al. 2017) is read as fastText's own source writes format 12: settings, dictionary, input
-matrix. A character n-gram of "<word>" has the row of its hash (FNV-1a over signed bytes), after the words' rows. The
-matrix stays on disk; only rows in use are read.
+The first bytes of a file tell its format; all may be .gz or .xz. Only the vectors of wanted words are kept, so memory does
+not depend on the size of the file. A fastText model (.bin) is refused: its makers publish the words' vectors as .vec too.
 """
 
-import mmap
-import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -26,12 +19,8 @@ from regard.errors import DataError, UsageError
 
 MAX_LINE_BYTES = 1 << 20
 MAX_WORD_BYTES = 1 << 12
-MAGIC = 793712314
-"""first number of a fastText model"""
-_SETTINGS = struct.Struct("<12id")
-_COUNTS = struct.Struct("<3i2q")
-_ENTRY = struct.Struct("<qb")
-_SHAPE = struct.Struct("<?2q")
+MAGIC = b"\xba\x16\x4f\x2f"
+"""first bytes of a fastText model"""
 
 Vectors = dict[str, np.ndarray]
 Rows = Iterator[tuple[str, np.ndarray]]
@@ -42,15 +31,13 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vecto
     path, vectors = Path(path), Vectors()
     try:
         with open_bytes(path) as file:
-            is_fasttext = file.read(4) == struct.pack("<i", MAGIC)
-            if is_fasttext and path.suffix in (".gz", ".xz"):
-                raise DataError(f"{path} must be unpacked to be read as a fastText model: unpack it")
+            if file.read(4) == MAGIC:
+                raise DataError(f"{path} must be word vectors: got a fastText model; use the .vec file beside it")
             file.seek(0)
-            read = _read_fasttext if is_fasttext else _read_plain
-            for word, vector in read(path, file, set(wanted), width):
+            for word, vector in _read_plain(path, file, set(wanted), width):
                 # The first counts of a word that comes twice.
                 vectors.setdefault(word, vector)
-    except (*DAMAGED, struct.error) as error:
+    except DAMAGED as error:
         raise unreadable(path, error) from error
     for word, vector in vectors.items():
         if not np.isfinite(vector).all():
@@ -134,74 +121,3 @@ def _read_binary(path: Path, file: BinaryIO, wanted: set[str], width: int, count
         word = name.decode("utf-8", "replace")
         if word in wanted:
             yield word, np.frombuffer(numbers, "<f4")
-
-
-def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Rows:
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        _, version = struct.unpack_from("<2i", data, 0)
-        if version != 12:
-            raise DataError(f"{path} must be a fastText model of format 12: got format {version}; use its .vec file")
-        settings = _SETTINGS.unpack_from(data, 8)
-        num_buckets, shortest, longest = settings[8:11]
-        _check_width(path, settings[0], width)
-        at = 8 + _SETTINGS.size
-        num_entries, num_words, _, _, num_pruned = _COUNTS.unpack_from(data, at)
-        at += _COUNTS.size
-        ids: dict[str, int] = {}
-        for entry in range(num_entries):
-            end = data.find(b"\0", at)
-            if end < 0:
-                raise EOFError
-            _, is_label = _ENTRY.unpack_from(data, end + 1)
-            word = data[at:end].decode("utf-8", "replace")
-            if word in wanted and not is_label and entry < num_words:
-                ids.setdefault(word, entry)
-            at = end + 1 + _ENTRY.size
-        is_quantized, num_rows, num_columns = _SHAPE.unpack_from(data, at)
-        size = len(data)
-    if is_quantized or num_pruned > 0:
-        raise DataError(f"{path} must be a fastText model in full: it is quantized; use the .vec it was made from")
-    begins = at + _SHAPE.size
-    fits = num_rows == num_words + num_buckets and num_columns == width and num_rows > 0
-    if not fits or begins + 4 * num_rows * num_columns > size:
-        raise DataError(
-            f"{path} must hold {num_words:,} words and {num_buckets:,} n-grams of {width} numbers: its "
-            "matrix is another, or cut short; get the whole file"
-        )
-    matrix = np.memmap(path, "<f4", "r", begins, (num_rows, num_columns))
-    for word, row in ids.items():
-        grams = ngrams(word, shortest, longest) if num_buckets > 0 else []
-        rows = [row, *(num_words + hashed(gram) % num_buckets for gram in grams)]
-        with np.errstate(invalid="ignore"):  # what is not finite is refused where it is read
-            mean = matrix[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
-        yield word, mean
-
-
-def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:
-    """The character n-grams of <word>, in the order of fastText.
-
-    >>> ngrams("ab", 2, 3)
-    [b'<a', b'<ab', b'ab', b'ab>', b'b>']
-    """
-    if word == "</s>":  # the end of a line, no word
-        return []
-    marked = f"<{word}>"
-    return [
-        marked[start : start + size].encode()
-        for start in range(len(marked))
-        for size in range(max(1, shortest), min(longest, len(marked) - start) + 1)
-        if size > 1 or 0 < start < len(marked) - 1  # not < or > alone
-    ]
-
-
-def hashed(gram: bytes) -> int:
-    """FNV-1a of 32 bits, where a byte above 127 counts as a negative number.
-
-    >>> hashed(b"a")
-    3826002220
-    """
-    value = 2166136261
-    for byte in gram:
-        value ^= byte if byte < 128 else byte | 0xFFFFFF00
-        value = value * 16777619 & 0xFFFFFFFF
-    return value

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.data.word_vectors import hashed, ngrams, read_vectors
+from regard.data.word_vectors import read_vectors
 from regard.errors import DataError, RegardError
 
 WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}
@@ -28,19 +28,6 @@ def as_binary(end: bytes = b"\n") -> bytes:
     return b"3 3\n" + b"".join(rows)
 
 
-def as_fasttext(num_buckets: int = 11, shortest: int = 2, longest: int = 3, quantized: bool = False) -> bytes:
-    """The words' own rows as above, the n-grams' 100 and their bucket; a label at the end."""
-    settings_ = [3, 5, 5, 1, 5, 1, 1, 1, num_buckets, shortest, longest, 100]
-    parts = [struct.pack("<2i12id", 793712314, 12, *settings_, 1e-4)]
-    parts.append(struct.pack("<3i2q", len(WORDS) + 1, len(WORDS), 1, 999, 0))
-    for word in WORDS:
-        parts.append(word.encode() + b"\0" + struct.pack("<qb", 17, 0))
-    parts.append(b"__label__x\0" + struct.pack("<qb", 5, 1))
-    rows = [*WORDS.values(), *([100.0 + b, 0.0, -b] for b in range(num_buckets))]
-    parts.append(struct.pack("<?2q", quantized, len(rows), 3))
-    return b"".join(parts) + np.array(rows, dtype="<f4").tobytes() + b"output matrix"
-
-
 def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
     (tmp_path / name).write_bytes(content)
     return read_vectors(tmp_path / name, WANTED, width)
@@ -53,7 +40,6 @@ def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
         (as_text(header=False), "glove.txt"),
         (gzip.compress(as_text()), "word2vec.txt.gz"),
         (as_binary(), "word2vec.bin"),
-        (as_fasttext(num_buckets=0), "model.bin"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -65,12 +51,7 @@ def test_every_format_gives_the_same(tmp_path: Path, content: bytes, name: str):
         assert found[word].dtype == np.float32
 
 
-def test_ngrams_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
-    found = read(tmp_path, as_fasttext())
-    for word, row in WORDS.items():
-        buckets = [hashed(gram) % 11 for gram in ngrams(word, 2, 3)]
-        rows = [row, *([100.0 + b, 0.0, -b] for b in buckets)]
-        np.testing.assert_allclose(found[word], np.mean(rows, axis=0), rtol=1e-5)
+def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     lines = b"chat 1 2 3\n. . . 4 5 6\n3 7 8 9\n2 3 1 1 1\n"
     (tmp_path / "glove").write_bytes(lines)
     found = read_vectors(tmp_path / "glove", [". . .", "3", "2 3"], 3)
@@ -84,9 +65,7 @@ def test_ngrams_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
         (b"3 3\n" + b"x" * 9999, "a word must have at most 4096 bytes: number 1 has more"),
         (as_binary()[:-9], "must be a readable file: it is cut short"),
         (b"chat 1 2 3\nL'\xc3\xa9t\xc3\xa9 1 2\n", ":2: a line must be a word and 3 numbers"),
-        (as_fasttext()[:-80], "matrix is another, or cut short; get the whole file"),
-        (as_fasttext(quantized=True), "must be a fastText model in full: it is quantized"),
-        (struct.pack("<2i", 793712314, 11) + as_fasttext()[8:], "of format 12: got format 11; use its .vec file"),
+        (struct.pack("<2i", 793712314, 12) + as_binary(), "got a fastText model; use the .vec file beside it"),
     ],
 )
 def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: bytes, message: str):
@@ -101,7 +80,7 @@ def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: byte
         st.binary(max_size=200),
         st.builds(
             lambda whole, at, some: whole[:at] + some + whole[at + len(some) :],
-            st.sampled_from([as_text(), as_binary(), as_fasttext()]),
+            st.sampled_from([as_text(), as_binary()]),
             st.integers(0, 250),
             st.binary(max_size=9),
         ),

@@ -45,7 +45,7 @@ import numpy as np
 from record import Row, save
 
 from regard.data.lines import read_lines
-from regard.folder.catalogue import find_for_search
+from regard.folder.catalogue import find, find_by_task
 from regard.search.encoder import TextEncoder
 from regard.search.passages import read_passages
 from regard.search.query import NUM_NEAREST, best, words_in
@@ -243,7 +243,7 @@ def main() -> None:
         systems.append(WordLlama())
         packages.append("wordllama")
     for name in arguments.model or [None]:
-        folder = find_for_search(name)
+        folder = find(name) if name else find_by_task("search")
         systems.append(Regard(folder.name, folder))
     sets = [*written(), pages(), *(held_out(arguments.data, arguments.most) if arguments.data else ())]
     rows = [measure(system, given) for given in sets for system in systems]

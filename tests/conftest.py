@@ -141,17 +141,8 @@ def tiny_config() -> Callable[..., ModelConfig]:
     """A configuration whose sizes are pairwise different, so that a mixed-up axis cannot fit."""
 
     def make(**changes: Any) -> ModelConfig:
-        sizes = dict(
-            source_vocab_size=VOCABULARY,
-            target_vocab_size=VOCABULARY,
-            num_encoder_layers=1,
-            num_decoder_layers=2,
-            d_model=18,
-            d_ff=31,
-            d_state=26,
-            num_heads=3,
-            max_positions=37,
-        )
+        sizes = dict(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, num_heads=3, max_positions=37)
+        sizes |= dict(num_encoder_layers=1, num_decoder_layers=2, d_model=18, d_ff=31, d_state=26)
         return ModelConfig(**{**sizes, **changes})
 
     return make

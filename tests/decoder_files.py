@@ -10,18 +10,10 @@ import numpy as np
 import transformers as hf
 
 NAMES = {
-    "embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "self_attn.o": "attn_output",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "model.layers": "blk",
-    "mlp.": "ffn_",
-    "self_attn.": "attn_",
-    "_proj": "",
-    "model.": "",
-}
+    "embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "self_attn.o": "attn_output",
+    "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "model.layers": "blk", "mlp.": "ffn_",
+    "self_attn.": "attn_", "_proj": "", "model.": "",
+}  # fmt: skip
 
 
 def neighbours(weight: np.ndarray, heads: int) -> np.ndarray:

@@ -185,16 +185,9 @@ ici.\r
 """
 
 DOCUMENTS = {
-    ".html": HTML,
-    ".srt": SRT,
-    ".vtt": VTT,
-    ".po": PO,
-    ".xliff": XLIFF,
-    ".xlf": XLIFF2,
-    ".tmx": TMX,
-    ".md": MARKDOWN,
-    ".txt": TXT,
-}
+    ".html": HTML, ".srt": SRT, ".vtt": VTT, ".po": PO, ".xliff": XLIFF, ".xlf": XLIFF2, ".tmx": TMX,
+    ".md": MARKDOWN, ".txt": TXT,
+}  # fmt: skip
 
 # Those whose translations stand beside the source, not in its place.
 BILINGUAL = (".po", ".xliff", ".xlf", ".tmx")

@@ -77,13 +77,9 @@ def _settings(count: int) -> settings:
 
 
 _KINDS = [
-    "application/json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=a",
-    "multipart/form-data",
-    "text/plain",
-    "",
-]
+    "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a",
+    "multipart/form-data", "text/plain", "",
+]  # fmt: skip
 
 _NAMES = "q source target model messages prompt input n text alternatives stream".split()
 

@@ -49,9 +49,7 @@ class Model:
         self._translator = Translator(engine, self.manifest, source, target)
 
     def __repr__(self) -> str:
-        does: str = self.manifest.task
-        if does == "translate":
-            does = f"{self.manifest.source_language} to {self.manifest.target_language}"
+        does = " to ".join(self.manifest.languages) if self.manifest.task == "translate" else self.manifest.task
         return f"<regard.Model {self.folder.name}: {does}>"
 
     @property
@@ -86,6 +84,7 @@ class Model:
         glossary: words and their translations, or a file of them;
         alignment=True: add word links to the details;
         plain=True: give the text to the model as it is, without normalisation and protected spans;
+        mbr="chrf" or "bleu", samples=32: sample, and choose what agrees best with all samples (minimum Bayes risk);
         number: sentences translated in earlier calls, which decides with the seed what is sampled;
         and the fields of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
@@ -126,9 +125,8 @@ class Model:
         with needs_extra("torch", "tracing a model"):
             from regard.translate.trace import trace_text
         decode, pipeline = self._configs(options)
-        is_searched = target is None and self.manifest.model.has_decoder
         asked: dict[str, Any] = {"options": pipeline, "sentence": sentence, "edits": edits}
-        searched = decode if is_searched else None
+        searched = decode if target is None and self.manifest.model.has_decoder else None
         return trace_text(self._translator, self._network, source, target, decode=searched, **asked)
 
     def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **options: Any) -> Look:
@@ -240,7 +238,7 @@ class Model:
 
 
 def load(
-    name_or_folder: str | Path | None = None,
+    name_or_folder: str | Path | Sequence[str | Path] | None = None,
     *,
     source_language: str | None = None,
     target_language: str | None = None,
@@ -249,12 +247,17 @@ def load(
     threads: int | None = None,
     precision: Precision = "auto",
 ) -> Model:
-    """Load a model by name, folder or languages; French to English by default.
+    """Load a model by name, folder or languages; French to English by default. Several make an ensemble.
 
     engine: onnxruntime (CPU, without torch), torch, or auto.
     """
-    folder = find_model(name_or_folder, source_language, target_language)
     options: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
+    if isinstance(name_or_folder, Sequence) and not isinstance(name_or_folder, str):
+        languages: dict[str, Any] = {"source_language": source_language, "target_language": target_language}
+        first, *others = (load(each, **languages, engine=engine, **options) for each in name_or_folder)
+        first._translator = first._translator.joined([each._translator for each in others])
+        return first
+    folder = find_model(name_or_folder, source_language, target_language)
     return Model(folder, open_engine(folder, engine, **options), kind=engine, **options)
 
 

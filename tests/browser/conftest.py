@@ -31,14 +31,9 @@ from regard.look.view import Look, look_at
 
 SENTENCE = "Jane visite l'Afrique en septembre."
 OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--disable-quic",
-]
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--disable-quic",
+]  # fmt: skip
 HERE = ("127.0.0.1", "localhost")
 PATIENCE = 30_000
 """milliseconds, for machines that have much else to do"""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from transformers import (
+    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
@@ -31,10 +32,11 @@ from regard.exchange.huggingface_files import read_json
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
+from regard.search.encoder import TextEncoder
 
 TEXT = "The old house at the end of the street was empty."
 NUM_WRITTEN = 30
-KINDS = {"write": AutoModelForCausalLM, "fill": AutoModelForMaskedLM}
+KINDS = {"write": AutoModelForCausalLM, "fill": AutoModelForMaskedLM, "search": AutoModel}
 
 
 def checkpoints() -> list[Path]:
@@ -136,6 +138,15 @@ if checkpoints():
         ids = [*source.beginning, *source.encode(TEXT), config.eos_id]
         tokens = torch.tensor([ids])
         read = (tokens, Layout.padded(torch.tensor([len(ids)]), len(ids)))
+        if manifest.task == "search":
+            expected = theirs(input_ids=tokens).last_hidden_state
+            ours = model.encode(*read)
+            print(f"{checkpoint.name}: hidden states differ by at most {(ours - expected).abs().max():.1e}")
+            torch.testing.assert_close(ours, expected, atol=2e-5, rtol=0)
+            mean = expected[0].mean(dim=0) if manifest.pooling == "mean" else expected[0, 0]
+            [vector] = TextEncoder(tmp_path / "ours", TorchEngine(model)).vectors([TEXT])
+            torch.testing.assert_close(torch.from_numpy(vector), mean / mean.norm(), atol=2e-6, rtol=0)
+            return
         if manifest.task != "translate":
             expected = theirs(input_ids=tokens).logits
             torch.testing.assert_close(model(*read), expected, atol=1e-3, rtol=1e-4)

@@ -140,23 +140,8 @@ def test_damaged_gguf_is_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 WRONG: list[Any] = [
-    None,
-    True,
-    -1,
-    0,
-    3.5,
-    2**40,
-    "",
-    "x",
-    "[UNK]",
-    "(a+)+$",
-    "[",
-    [],
-    {},
-    [[]],
-    ["a", "b"],
-    {"type": "Sequence"},
-]
+    None, True, -1, 0, 3.5, 2**40, "", "x", "[UNK]", "(a+)+$", "[", [], {}, [[]], ["a", "b"], {"type": "Sequence"},
+]  # fmt: skip
 
 
 def damaged_json(whole: bytes, draw: random.Random) -> bytes:
@@ -210,12 +195,8 @@ def test_a_tokenizer_with_more_words_than_the_model_is_refused(tmp_path: Path) -
     (folder / "tokenizer.json").write_text(json.dumps(described))
     with pytest.raises(ModelError, match="ids must be below .*: got 5000"):
         import_folder(folder, tmp_path / "ours", ImportOptions(), None)
-    described["pre_tokenizer"] = {
-        "type": "Split",
-        "pattern": {"Regex": "(a+)+$"},
-        "behavior": "Isolated",
-        "invert": False,
-    }
+    pattern = {"Regex": "(a+)+$"}
+    described["pre_tokenizer"] = {"type": "Split", "pattern": pattern, "behavior": "Isolated", "invert": False}
     tokenizer = JsonTokenizer(json.dumps(described).encode(), name="tokenizer.json")
     with pytest.raises(ModelError, match="damaged"):
         tokenizer.encode("a" * 40 + "!")

@@ -1,12 +1,12 @@
 """What is exported runs elsewhere: in transformers and CTranslate2 the same numbers and tokens, ONNX by itself."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
 from fixtures import TEXT, make_model_folder, randomize
@@ -14,10 +14,11 @@ from huggingface_fixtures import MAKERS
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from regard.api import export, import_model, load
-from regard.config import ModelConfig
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode import Constraints, search
 from regard.engine.torch import load_model, to_tensors
 from regard.errors import UsageError
-from regard.folder.checkpoint import save
+from regard.folder.checkpoint import CARD, save
 from regard.folder.manifest import Manifest
 from regard.model.layout import Layout
 from regard.model.transformer import build
@@ -136,26 +137,48 @@ def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:
     np.testing.assert_allclose(logits, ours.numpy(), atol=1e-4)
 
 
-@pytest.mark.parametrize("norm", ["layer", "rms"])
-def test_onnx_runs_by_itself(norm: str, tmp_path: Path) -> None:
-    folder = random_folder(tmp_path / "ours", norm=norm)
-    export(folder, tmp_path / "theirs", to="onnx")
-    graphs = sorted(path.name for path in (tmp_path / "theirs").glob("*.onnx"))
-    assert graphs == ["decoder.onnx", "encoder.onnx"]
-    assert not (tmp_path / "theirs" / "model.safetensors").exists()
-    for name in graphs:
-        model = onnx.load(tmp_path / "theirs" / name, load_external_data=False)
-        onnx.checker.check_model(model)
+def called(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str:
+    """What the program on a folder's card prints; it has nothing to warn of."""
+    card = (folder / CARD).read_text()
+    [code] = re.findall(r"## How to call it\n\nIn this folder:\n\n```python\n(.*?)```", card, re.DOTALL)
+    monkeypatch.chdir(folder)
+    capfd.readouterr()
+    exec(compile(code, str(folder / CARD), "exec"), {})
+    out, err = capfd.readouterr()
+    assert err == ""
+    return out.strip()
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, which the card names
+@pytest.mark.parametrize("to", ["huggingface", "ctranslate2", "onnx"])
+def test_the_program_on_the_card_writes_what_we_write(to, tmp_path, monkeypatch, capfd):
+    export("fr-en", tmp_path / "there", to=to)
+    assert called(tmp_path / "there", monkeypatch, capfd) == load("fr-en").translate("Bonjour.", plain=True)
+    if to == "huggingface":
+        return
+    for path in (tmp_path / "there").glob("*.onnx"):
+        onnx.checker.check_model(model := onnx.load(path, load_external_data=False))
         assert all(not tensor.external_data for tensor in model.graph.initializer)
-    session = onnxruntime.InferenceSession(tmp_path / "theirs" / "encoder.onnx")
-    read = {"tokens": np.array([[9, 14, 31, 3]]), "lengths": np.array([4])}
-    network, _ = load_model(folder)
-    with torch.no_grad():
-        layout = Layout.padded(torch.from_numpy(read["lengths"]), 4)
-        memory = network.encode(torch.from_numpy(read["tokens"]), layout)
-        [expected, *_] = network.decoder.project_memory(memory)
-    [value] = session.run(["cross_value.0"], read)
-    np.testing.assert_allclose(value[:, :, :4], expected.value.numpy(), atol=1e-4)
+    export("story", tmp_path / "story", to=to)
+    model = load("story", precision="fp32")._translator
+    decode = DecodeConfig(method="greedy", max_length=30)
+    prompt = [Constraints(prefix=model.target.encode("Hello."))]
+    [[found]] = search(model.engine, [[]], decode, constraints=prompt)
+    assert called(tmp_path / "story", monkeypatch, capfd).startswith(model.target.decode(found.tokens[:20]).strip())
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+@pytest.mark.parametrize(
+    ("kind", "to"),
+    [("gpt2", "huggingface"), ("gpt2", "ctranslate2"), ("bart", "ctranslate2")]
+    + [(kind, "onnx") for kind in ("gpt2", "bart", "marian", "bert", "llama")],
+)
+def test_the_program_runs_for_every_tokenizer(kind, to, tmp_path, monkeypatch, capfd):
+    folder, _ = MAKERS[kind](tmp_path / "theirs")
+    import_model(folder, tmp_path / "ours")
+    export(tmp_path / "ours", tmp_path / "there", to=to)
+    printed = called(tmp_path / "there", monkeypatch, capfd)
+    assert printed.endswith(", 18)") if kind == "bert" else printed
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from fixtures import make_model_folder, make_random_folder
 
-from regard.errors import ModelError, RegardWarning, UsageError
+from regard.errors import ModelError, UsageError
 from regard.folder import catalogue
-from regard.folder.catalogue import available, find, find_by_languages, find_by_task, find_for_search, find_model, shown
+from regard.folder.catalogue import available, find, find_by_languages, find_by_task, find_model, shown
 from regard.folder.manifest import read_manifest
 
 
@@ -29,6 +29,12 @@ def models(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path, made: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
     assert find(str(made)) == made
+    got = shutil.copytree(made, models / "mine")
+    (got / catalogue.ORIGIN).write_text('{"from": "hf:Helsinki-NLP/opus-mt-fr-en"}')
+    assert find("hf:Helsinki-NLP/opus-mt-fr-en@main") == find("opus-mt:fr-en") == got
+    shutil.rmtree(got)
+    with pytest.raises(UsageError, match="it is not; run  regard models get opus-mt:fr-en"):
+        find("opus-mt:fr-en")
     with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
         find("fr-em")
     assert shown(find("fr-en")) == "fr-en"
@@ -42,13 +48,10 @@ def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path
         find_model("fr-en", "en_US", None)
     with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
         find_by_languages("de", None)
-    with pytest.warns(RegardWarning, match="no model for search is there: the encoder of fr-en"):
-        assert find_for_search() == models.parent / "bundled" / "fr-en"
     shape = dict(architecture="encoder-only", d_model=10, num_heads=2)
     for folder in (models.parent / "bundled" / "search", models / "mine"):
         make_random_folder(folder, shape, seed=3, task="search")
-        assert find_for_search() == folder
-    assert find_for_search("fr-en") == models.parent / "bundled" / "fr-en"
+        assert find_by_task("search") == folder
 
 
 def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> None:

@@ -1,11 +1,21 @@
-"""Scores: sacreBLEU's own, never of sets that do not belong together."""
+"""Scores: sacreBLEU's own, never of sets that do not belong together; and what is chosen by them."""
 
+import itertools
+import json
+import random
 import sys
+import types
+from pathlib import Path
+from typing import Any
 
 import pytest
+import sacrebleu
+from cli_fixtures import assert_one_sentence, run
+from fixtures import TEXT, make_model_folder
 
-from regard.errors import DataError, MissingExtra
-from regard.translate.evaluate import evaluate, retrieval
+import regard
+from regard.errors import DataError, MissingExtra, UsageError
+from regard.translate.evaluate import by_risk, evaluate, retrieval, significance
 
 REFERENCES = ["Jane visits Africa in September.", "The cat sleeps on the warm stone."]
 
@@ -31,3 +41,77 @@ def test_what_has_no_score_is_refused_and_without_sacrebleu_all(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     with pytest.raises(MissingExtra, match=r"pip install -c constraints.txt '\.\[torch\]'"):
         evaluate(REFERENCES, REFERENCES)
+
+
+def test_significance_is_the_share_of_swaps_that_differ_as_much() -> None:
+    """All 2^8 ways to swap the outputs of two systems, counted, beside sacreBLEU's 10,000 drawn ones."""
+    draw = random.Random(4)
+    words = [[draw.choice("abcdef") for _ in range(12)] for _ in range(8)]
+    references = [" ".join(each) for each in words]
+    first, second = (
+        [" ".join(word if draw.random() < share else "x" for word in each) for each in words] for share in (0.85, 0.95)
+    )
+    found = significance({"first": first, "second": second, "again": first}, references)
+
+    def difference(swaps: tuple[bool, ...]) -> float:
+        rows = [(b, a) if swap else (a, b) for a, b, swap in zip(first, second, swaps, strict=True)]
+        scores = [sacrebleu.corpus_bleu(list(side), [references]).score for side in zip(*rows, strict=True)]
+        return scores[1] - scores[0]
+
+    observed = difference((False,) * 8)
+    every = [abs(difference(swaps)) for swaps in itertools.product((False, True), repeat=8)]
+    [bleu, chrf], [same, _] = found["second"], found["again"]
+    assert (bleu.metric, chrf.metric) == ("BLEU", "chrF2")
+    assert bleu.difference == pytest.approx(observed) and observed > 5
+    # A tie counts as a difference of chance here or there, as rounding has it.
+    assert abs(bleu.p_randomization - sum(each >= observed - 1e-9 for each in every) / 256) < 0.03
+    assert same.difference == 0 and same.p_randomization == 1 and bleu.p_bootstrap < 0.05
+
+
+@pytest.mark.parametrize("measure", ["chrf", "bleu"])
+def test_the_sample_of_least_risk_is_chosen(measure: str, tmp_path: Path) -> None:
+    model = regard.load(make_model_folder(tmp_path / "model"), engine="onnxruntime", threads=1)
+    options: dict[str, Any] = dict(seed=5, split=False, plain=True)
+    for number, text in enumerate(TEXT[:3]):
+        [sampled] = model.translate([text], method="sample", n_best=9, details=True, **options)
+        texts = [one.text for one in sampled.sentences[0].candidates]
+        score = sacrebleu.sentence_chrf if measure == "chrf" else sacrebleu.sentence_bleu
+        expected = [sum(score(text, [other]).score for other in texts) / 9 for text in texts]
+        assert [expected[place] for place in by_risk(texts, measure)] == pytest.approx(sorted(expected, reverse=True))
+        chosen = model.translate(text, mbr=measure, samples=9, **options)
+        assert chosen == texts[max(range(9), key=expected.__getitem__)], number
+    with pytest.raises(UsageError, match="mbr must be chrf or bleu: got 'ter'"):
+        model.translate(TEXT[0], mbr="ter")
+    with pytest.raises(UsageError, match="a trace must be of one search by one model"):
+        model.trace(TEXT[0], mbr="chrf")
+
+
+def test_several_systems_and_an_ensemble_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = make_model_folder(tmp_path / "one")
+    (tmp_path / "a.fr").write_text("\n".join(TEXT[::2]) + "\n")
+    (tmp_path / "a.en").write_text("\n".join(TEXT[1::2]) + "\n")
+    files = ("--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en", "--plain")
+    same = ("--model", one, "--model", one)
+    told = run("evaluate", one, *same, *files, "--significance", "--json")
+    first, second = map(json.loads, told.stdout.splitlines())
+    assert (first["name"], second["name"]) == (str(one), f"{one} + {one}")
+    assert "against_first" not in first and first["bleu"] == second["bleu"]
+    assert [each["difference"] for each in second["against_first"]] == [0, 0]
+    shown = run("evaluate", one, *same, *files, "--significance").stdout
+    assert f"against {one}: BLEU +0.00, p = 1.0000 by paired bootstrap" in shown
+    assert_one_sentence(run("evaluate", one, *files, "--significance"), 2)
+    assert_one_sentence(run("evaluate", one, *same, *files, "-o", tmp_path / "out"), 2)
+    assert "run  pip install unbabel-comet" in run("evaluate", one, *files, "--comet", "Unbabel/wmt22-comet-da").stderr
+
+    class Scorer:
+        def predict(self, rows: list[dict[str, str]], **options: Any) -> Any:
+            assert rows[0]["src"] == TEXT[0] and rows[0]["ref"] == TEXT[1] and options["gpus"] == 0
+            return types.SimpleNamespace(system_score=0.125 * len(rows))
+
+    def loaded(path: str) -> Scorer:
+        assert path == "any.ckpt"
+        return Scorer()
+
+    package: Any = types.SimpleNamespace(download_model="{}.ckpt".format, load_from_checkpoint=loaded)
+    monkeypatch.setitem(sys.modules, "comet", package)
+    assert "COMET 0.3750" in run("evaluate", one, *files, "--comet", "any").stdout

@@ -27,14 +27,9 @@ def targets(pairs: dict[str, str], sentence: str) -> list[str]:
 )
 def test_terms_of_a_sentence(sentence: str, expected: list[str]) -> None:
     pairs = {
-        "chat": "cat",
-        "chat noir": "black cat",
-        "noir": "black",
-        "eau-de-vie": "brandy",
-        "C++": "C plus plus",
-        "orange": "orange",
-        "Orange": "Orange SA",
-    }
+        "chat": "cat", "chat noir": "black cat", "noir": "black", "eau-de-vie": "brandy", "C++": "C plus plus",
+        "orange": "orange", "Orange": "Orange SA",
+    }  # fmt: skip
     assert targets(pairs, sentence) == expected
 
 

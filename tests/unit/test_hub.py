@@ -16,9 +16,9 @@ from web_fixtures import Page, Web, tar_of, zip_of
 
 from regard.api import load
 from regard.errors import DataError, ModelError, RegardError, UsageError
-from regard.exchange.hub import ORIGIN, find_address, get
+from regard.exchange.hub import find_address, get
 from regard.exchange.huggingface import ImportOptions
-from regard.folder.catalogue import available
+from regard.folder.catalogue import ORIGIN, available
 from regard.folder.checkpoint import SUMS
 
 

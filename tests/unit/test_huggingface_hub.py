@@ -17,8 +17,8 @@ from serve_fixtures import running
 from web_fixtures import serving
 
 from regard.api import import_model, load
-from regard.exchange.hub import ORIGIN
 from regard.folder import catalogue
+from regard.folder.catalogue import ORIGIN
 from regard.folder.manifest import read_manifest
 
 

@@ -66,15 +66,8 @@ def made(language: str) -> Iterator[str]:
     for kind in itertools.cycle(kinds):
         word, name = draw.choice(WORDS[language]), draw.choice(PEOPLE)
         link, other = draw.sample(LINKS, 2)
-        text = draw.choice(kinds[kind]).format(
-            word=word,
-            name=name,
-            WORD=word.upper(),
-            NAME=name.upper(),
-            link=link,
-            other=other,
-            number=draw.randrange(2, 60),
-        )
+        filled = dict(word=word, name=name, WORD=word.upper(), NAME=name.upper(), link=link, other=other)
+        text = draw.choice(kinds[kind]).format(**filled, number=draw.randrange(2, 60))
         if draw.random() < 0.1:
             text += f" {draw.choice(EMOJI)}"
         yield text

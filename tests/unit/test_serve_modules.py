@@ -21,15 +21,8 @@ from regard.serve.settings import ServerSettings, is_loopback, read_keys
 
 
 def test_settings_that_cannot_be_meant_and_a_public_address_needs_a_key(tmp_path: Path) -> None:
-    for changes in (
-        {"port": 70000},
-        {"queue": 0},
-        {"timeout": float("nan")},
-        {"rate": -1},
-        {"keys": ("short",)},
-        {"keys": ("with a\nline break in it",)},
-        {"proxies": ("proxy.example",)},
-    ):
+    wrong = [{"port": 70000}, {"queue": 0}, {"timeout": float("nan")}, {"rate": -1}, {"proxies": ("proxy.example",)}]
+    for changes in (*wrong, {"keys": ("short",)}, {"keys": ("with a\nline break in it",)}):
         with pytest.raises(UsageError):
             ServerSettings(**changes)
     path = tmp_path / "keys"

@@ -18,7 +18,7 @@ _MIN_PROBABILITY, _MIN_RATIO = 0.5, 20
 
 
 class ModelChoice:
-    def __init__(self, model: str | None, source: str | None, target: str | None, **opening: Any) -> None:
+    def __init__(self, model: Sequence[str] | None, source: str | None, target: str | None, **opening: Any) -> None:
         source, target = map(installed_language, (source, target))
         self._model, self._source, self._target, self._opening = model, source, target, opening
         self._is_decided, self._is_checked = bool(model or source or target), source is not None

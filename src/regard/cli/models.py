@@ -133,7 +133,7 @@ def import_model(
 ) -> None:
     """Read a model of Marian, BART, Pegasus, T5, GPT-2, BERT, Llama, Mistral or Qwen, and write a model folder.
 
-    It is then used like any other: translate, write, chat, fill, look, serve.
+    It is then used like any other: translate, write, chat, fill, search, look, serve.
     """
     from regard.api import import_model as import_folder
 

@@ -21,11 +21,15 @@ Files = list[Path] | None
 Texts = list[str] | None
 OUT = ("--output", "-o")
 FROM = ("--from", "-f")
+MODEL = ("--model", "-m")
 
-ModelName = Annotated[Text, option("A model's name or folder.", "NAME", "--model", "-m")]
+ModelName = Annotated[Text, option("A model's name or folder.", "NAME", *MODEL)]
+ModelNames = Annotated[Texts, option("A model's name or folder; several are an ensemble.", "NAME", *MODEL)]
 From = Annotated[Text, option("Source language, such as fr.", "CODE", *FROM)]
 To = Annotated[Text, option("Target language, such as en.", "CODE", "--to", "-t")]
 Beam = Annotated[int | None, option("Hypotheses kept at each step.", None, "--beam", "-b")]
+Mbr = Annotated[str, option("Choose among samples by minimum Bayes risk: chrf or bleu.", "MEASURE")]
+Samples = Annotated[int, option("Samples of each sentence for --mbr.")]
 Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
 Plain = Annotated[bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")]
 GlossaryFile = Annotated[File, option("Words TAB their translations, one a line.", "FILE", "--glossary")]

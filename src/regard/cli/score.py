@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument
+from typer import Argument, Option
 
 from regard.cli import options as opt
 from regard.errors import DataError, UsageError
@@ -94,11 +95,18 @@ def _scored(model: Model, pairs: Sequence[Pair], as_json: bool) -> Iterator[str]
 
 
 def evaluate(
-    model: Annotated[str, Argument(help="A model's name or folder.")],
     source: Annotated[Path, opt.option("Source sentences.", "FILE")],
     reference: Annotated[Path, opt.option("Their translations.", "FILE")],
+    models: Annotated[list[str] | None, Argument(help="Names or folders of models, each scored by itself.")] = None,
+    ensemble: Annotated[opt.Texts, opt.option("Score these as one ensemble; repeat it.", "NAME", *opt.MODEL)] = None,
+    significance: Annotated[
+        bool, Option("--significance", help="Test how surely each system differs from the first one.")
+    ] = False,
+    comet: Annotated[opt.Text, opt.option("COMET too, by Unbabel/wmt22-comet-da or another model.", "MODEL")] = None,
     output: Annotated[opt.File, opt.option("Keep the model's translations here.", "FILE", "--output", "-o")] = None,
     beam: opt.Beam = None,
+    mbr: opt.Mbr = "",
+    samples: opt.Samples = 32,
     whole: opt.Whole = False,
     plain: opt.Plain = False,
     settings: opt.BeamSettings = None,
@@ -107,24 +115,42 @@ def evaluate(
     device: opt.Device = "auto",
     threads: opt.Threads = None,
 ) -> None:
-    """Translate a test set and print BLEU and chrF."""
+    """Translate a test set by one model or several, and print BLEU and chrF of each."""
     from regard.api import load
     from regard.cli.lines import Writer, portions
     from regard.data.corpus import read_pairs
     from regard.data.lines import on_one_line
-    from regard.translate.evaluate import evaluate as evaluate_lines
-    from regard.translate.evaluate import require_metrics
+    from regard.translate import evaluate as scores
 
-    require_metrics()
+    systems: dict[str, Any] = {name: name for name in models or ()}
+    if ensemble:
+        systems[" + ".join(ensemble)] = ensemble
+    if not systems or (significance and len(systems) < 2) or (output and len(systems) > 1):
+        wanted = "one with --output, two or more with --significance"
+        raise UsageError(f"models to evaluate must be one or more, {wanted}: got {len(systems)}; name so many")
+    scores.require_metrics()
     corpus = read_pairs([source], [reference], strict=True)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
-    loaded = load(model, **opening)
     options = opt.decode_options(settings, beam=beam) | {"split": not whole, "plain": plain}
-    hypotheses: list[str] = []
+    options |= {"mbr": mbr, "samples": samples}
+    written: dict[str, list[str]] = {}
     with Writer(output) if output else contextlib.nullcontext() as writer:
-        for sources in portions(corpus.sources, "translating"):
-            hypotheses += loaded.translate(sources, number=len(hypotheses), **options)
-        result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
+        for name, which in systems.items():
+            loaded, hypotheses = load(which, **opening), written.setdefault(name, [])
+            for sources in portions(corpus.sources, "translating"):
+                hypotheses += loaded.translate(sources, number=len(hypotheses), **options)
         if writer is not None:
             writer.write("".join(f"{on_one_line(text)}\n" for text in hypotheses))
-    typer.echo(json.dumps(result.to_dict()) if as_json else str(result))
+    differences = scores.significance(written, corpus.targets) if significance else {}
+    for name, hypotheses in written.items():
+        result = scores.evaluate(hypotheses, corpus.targets, name=reference.stem if len(systems) == 1 else name)
+        found = scores.comet(comet, corpus.sources, hypotheses, corpus.targets) if comet else None
+        others = differences.get(name, [])
+        if as_json:
+            more: dict[str, Any] = {"comet": found} if comet else {}
+            more |= {"against_first": [asdict(each) for each in others]} if others else {}
+            typer.echo(json.dumps(result.to_dict() | more))
+            continue
+        typer.echo(f"{result}  COMET {found:.4f}" if comet else str(result))
+        for each in others:
+            typer.echo(f"  against {next(iter(written))}: {each}")

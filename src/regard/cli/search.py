@@ -35,11 +35,12 @@ def search(
     """
     from regard.cli.lines import Bars, Writer
     from regard.files import write_file
-    from regard.folder.catalogue import find_for_search
+    from regard.folder import catalogue
     from regard.search.encoder import TextEncoder
     from regard.search.query import find
 
-    encoder = TextEncoder.open(find_for_search(model), kind=engine, device=device, threads=threads)
+    folder = catalogue.find(model) if model else catalogue.find_by_task("search")
+    encoder = TextEncoder.open(folder, kind=engine, device=device, threads=threads)
     with Bars() as bars:
         progress = bars.start("reading")
         found = find(encoder, query, files or (), folder=index, top=top, encoding=encoding, progress=progress)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def translate(
     texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
-    model: opt.ModelName = None,
+    model: opt.ModelNames = None,
     source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", *opt.FROM)] = None,
     target: opt.To = None,
     inputs: Annotated[opt.Files, opt.option("Translate these files line by line.", "FILE", "--input", "-i")] = None,
@@ -34,6 +34,8 @@ def translate(
     ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
     require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
     glossary: opt.GlossaryFile = None,
+    mbr: opt.Mbr = "",
+    samples: opt.Samples = 32,
     memory: Annotated[opt.File, opt.option("Exact matches from this .tmx, new ones into it.", "FILE")] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count the segments and words of documents.")] = False,
     whole: opt.Whole = False,
@@ -58,7 +60,7 @@ def translate(
         raise UsageError("give texts or --input, not both: got both; leave one out")
     options = opt.decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
-    options |= {"split": not whole, "plain": plain, "number": 0}
+    options |= {"split": not whole, "plain": plain, "number": 0, "mbr": mbr, "samples": samples}
     options["glossary"] = Glossary.load(glossary) if glossary else None
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     choice = ModelChoice(model, source, target, **opening)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import string
 import tempfile
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from regard.errors import ModelError, UsageError, needs_extra, suggest
+from regard.files import write_file
 from regard.folder.checkpoint import CARD, read_card, read_files, read_tensors, save
-from regard.folder.manifest import read_manifest
+from regard.folder.manifest import Manifest, read_manifest
 from regard.folder.tensors import WeightForm
 from regard.text import check_text
 
@@ -46,10 +49,12 @@ def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequ
         from regard.exchange import huggingface
 
         huggingface.export_folder(folder, output)
+        _add_calls(read_manifest(folder), read_card(folder), output, to)
     elif to == "ctranslate2":
         from regard.exchange import ctranslate2
 
         ctranslate2.export_folder(folder, output, form)
+        _add_calls(read_manifest(folder), read_card(folder), output, to)
     elif to == "onnx":
         _write_onnx(folder, output)
     else:
@@ -102,6 +107,33 @@ def check_output(output: Path, to: str) -> None:
     )
 
 
+def _add_calls(manifest: Manifest, card: str, output: Path, to: str) -> None:
+    """Write the card of an exported folder, which says how other programs call it; the code there runs in that folder."""
+    parts = tomllib.loads(Path(__file__).with_name("calls.toml").read_text("utf-8"))
+    config, own = manifest.model, manifest.tokenizer
+    cutter = "tokenizers" if own.kind == "tokenizers" else "sentencepiece"
+    code = parts["huggingface"]
+    if to != "huggingface":
+        code = parts["imports"][to] + parts["tokens"][cutter]
+        code += (parts["ids"][own.kind] if to == "onnx" else "") + parts[to][config.architecture]
+        if config.has_decoder:
+            code += (parts["onnx"]["decoder"] if to == "onnx" else "") + parts["text"][cutter]
+    code = string.Template(code).substitute(
+        text=repr(own.prompt + ("Bonjour." if manifest.source_language == "fr" else "Hello.")),
+        kind="Seq2SeqLM" if config.has_encoder else "CausalLM",
+        begin="[]" if config.has_encoder else "[model.config.bos_token_id]",
+        has_encoder=config.has_encoder,
+        source=own.source,
+        target=own.target,
+        vocabulary=own.vocabulary,
+        target_vocabulary=own.target_vocabulary or own.vocabulary,
+        first=list(own.source_beginning),
+        prefix=list(own.target_beginning),
+    )
+    whole = f"{card.rstrip()}\n\n## How to call it\n\nIn this folder:\n\n```python\n{code}```\n"
+    write_file(output / CARD, whole.lstrip().encode())
+
+
 def _onnx() -> ModuleType:
     with needs_extra("torch", "exporting a model"):
         from regard.exchange import onnx
@@ -123,8 +155,9 @@ def _write_onnx(folder: Path, output: Path) -> None:
         _write_own(folder, whole, "fp32", with_graphs=True)
         output.mkdir(parents=True, exist_ok=True)
         onnx.embed(whole, output)
-        for name in (*manifest.tokenizer.names, "config.json", CARD):
+        for name in (*manifest.tokenizer.names, "config.json"):
             shutil.copyfile(whole / name, output / name)
+        _add_calls(manifest, read_card(folder), output, "onnx")
 
 
 def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> None:

@@ -7,6 +7,7 @@ An archive gives plain files under plain names: nothing is written outside the f
 that may hold a program (a pickle) is left out unless the user asks for it.
 """
 
+import fnmatch
 import hashlib
 import json
 import lzma
@@ -28,13 +29,13 @@ from regard.exchange import formats
 from regard.exchange.huggingface import ImportOptions
 from regard.exchange.huggingface_files import PICKLED, read_json
 from regard.files import digest, fresh_folder, replace_files, try_lock, write_file
-from regard.folder.catalogue import user_folder
+from regard.folder.catalogue import HUB, OPUS, OPUS_REPOSITORY, ORIGIN, user_folder
 from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights, open_tokenizers
 from regard.folder.manifest import CONFIG, read_manifest
 
-HUB, ORIGIN, _NAME = "hf:", "origin.json", r"\w[\w.-]*"
-_OPUS, _OPUS_REPOSITORY = "opus-mt:", "hf:Helsinki-NLP/opus-mt-"
+_NAME = r"\w[\w.-]*"
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
+_PLACE = r"(\d_Pooling/)?[^/\\]+"  # of a file in a repository; another folder holds other forms of the model
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")  # may hold a program
 _MAX_EXPANSION = 50  # times the archive's size; weights hardly shrink when they are packed
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
@@ -59,9 +60,9 @@ class ModelAddress(NamedTuple):
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:
     """The address that a user names: https://…, hf:owner/name, or opus-mt:en-de for a model of that pair."""
-    if wanted.startswith(_OPUS):
-        found = find_address(wanted.replace(_OPUS, _OPUS_REPOSITORY, 1), name=name, sha256=sha256)
-        pair = wanted.partition("@")[0].removeprefix(_OPUS).split("-")
+    if wanted.startswith(OPUS):
+        found = find_address(wanted.replace(OPUS, OPUS_REPOSITORY, 1), name=name, sha256=sha256)
+        pair = wanted.partition("@")[0].removeprefix(OPUS).split("-")
         if len(pair) < 2:
             raise UsageError(f"a pair of languages is written opus-mt:en-de: got {wanted!r}; write it so")
         return found._replace(languages=(pair[-2], pair[-1]))
@@ -229,8 +230,12 @@ def _download_repository(address: ModelAddress, folder: Path, wants_pickle: bool
         info = client.HfApi().model_info(repository, revision=address.pin or None, files_metadata=True)
         if wants_pickle and not any(each.rfilename.endswith(".safetensors") for each in info.siblings):
             patterns.append(PICKLED)
-        client.snapshot_download(repository, revision=info.sha, local_dir=folder, allow_patterns=patterns)
-    files = {each.rfilename: each for each in info.siblings if "/" not in each.rfilename}
+        files = {
+            each.rfilename: each
+            for each in info.siblings
+            if re.fullmatch(_PLACE, each.rfilename) and any(fnmatch.fnmatch(each.rfilename, one) for one in patterns)
+        }
+        client.snapshot_download(repository, revision=info.sha, local_dir=folder, allow_patterns=[*files])
     checksums = {name: _checked(folder / name, each) for name, each in files.items() if (folder / name).is_file()}
     return {"from": address.url, "revision": info.sha, "files": checksums}
 

@@ -21,7 +21,7 @@ from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
 from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
 from regard.exchange.name_table import Family, require_exportable
 from regard.files import write_file
-from regard.folder.checkpoint import CARD, WEIGHTS, read_card, read_files, read_tensors, save
+from regard.folder.checkpoint import WEIGHTS, read_card, read_files, read_tensors, save
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import Tensors, WeightForm
 from regard.text.imported_tokenizers import JsonTokenizer
@@ -65,9 +65,12 @@ def import_folder(
     except (UsageError, TypeError, ValueError, ArithmeticError) as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error
     tokenizer, files = huggingface_files.read_tokenizer(folder, values)
-    if family.task == "fill":
+    vectors = huggingface_files.sentence_vectors(folder, longest_of(config) + 2)
+    task = family.task
+    if task == "fill":
         bos_id, eos_id = huggingface_files.bert_ends(files, folder)
         config = replace(config, bos_id=bos_id, eos_id=eos_id)
+        task = "search" if vectors or not config.output_transform else "fill"
     described = read_json(folder, "tokenizer_config.json", optional=True)
     decode = DecodeConfig(method="sample", top_p=0.95)
     if family.task == "translate":
@@ -78,6 +81,7 @@ def import_folder(
         "target_language": options.target_language or str(described.get("target_lang") or ""),
         "weights": options.weights,
         "longest": longest_of(config),
+        **vectors,
     }
     try:
         tensors = family.tensors_of(theirs, config)
@@ -89,7 +93,7 @@ def import_folder(
         template = huggingface_files.chat_template(folder, described)
         manifest = manifest_of(DecoderFiles(kind, config, tensors, tokenizer, files, ids, template), **about)
     else:
-        manifest = Manifest(task=family.task, model=config, tokenizer=tokenizer, decode=decode, **about)
+        manifest = Manifest(task=task, model=config, tokenizer=tokenizer, decode=decode, **about)
     _save(folder, output, kind, manifest, tensors, files, graphs)
     return manifest
 
@@ -159,7 +163,6 @@ def export_folder(folder: Path, output: Path) -> None:
     for name, content in {
         **tokenizer_files,
         "generation_config.json": to_json(generation),
-        CARD: read_card(folder).encode(),
         WEIGHTS: safetensors.numpy.save(theirs, metadata={"format": "pt"}),
         CONFIG: to_json({**values, "dtype": "float32"}),
     }.items():

@@ -8,6 +8,8 @@ Weights are safetensors in one or several files, or the tensors of a pickle if t
     gpt2, bart   tokenizer.json, or vocab.json and merges.txt
     bert         tokenizer.json, or vocab.txt
     pegasus      tokenizer.json
+
+A folder of sentence-transformers says besides in modules.json and 1_Pooling/config.json how a text gets one vector.
 """
 
 import json
@@ -19,9 +21,10 @@ import numpy as np
 import safetensors
 
 from regard.errors import ModelError, UsageError, needs_extra
+from regard.exchange.name_table import require
 from regard.exchange.pickled_tensors import read_pickled
 from regard.folder.checkpoint import WEIGHTS, read_tokenizer_file
-from regard.folder.manifest import Manifest, TokenizerFiles
+from regard.folder.manifest import CONFIG, Manifest, Pooling, TokenizerFiles
 from regard.folder.tensors import Tensors
 from regard.text.tokenizer import read_sentencepiece
 
@@ -29,6 +32,9 @@ PICKLED = "pytorch_model.bin"
 _INDEX = "model.safetensors.index.json"
 _JSON, _SENTENCEPIECE, _LLAMA = "tokenizer.json", "spiece.model", "tokenizer.model"
 _VOCABULARY, _TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
+_MODULES = "modules.json"
+_POOLINGS: dict[str, Pooling] = {"mean_tokens": "mean", "mean_sqrt_len_tokens": "mean", "cls_token": "cls"}
+"""ours by theirs; every vector is scaled to length 1, so that the square root makes no difference"""
 _SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")  # of byte pairs
 
 Files = dict[str, bytes]
@@ -117,6 +123,25 @@ def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFi
         forced = ("<s>",) if values.get("forced_bos_token_id") is not None else ()
         own |= dict(source_beginning=("<s>",), target_beginning=forced)
     return TokenizerFiles(**own), {_JSON: _tokenizer_json(folder, kind)}
+
+
+def sentence_vectors(folder: Path, longest: int) -> dict[str, Any]:
+    """How sentence-transformers makes one vector of a text, as our config.json says it; empty for another folder."""
+    if not (folder / _MODULES).is_file():
+        return {}
+    try:
+        modules = json.loads((folder / _MODULES).read_bytes())
+        paths = {str(each["type"]).rpartition(".")[2]: str(each["path"]) for each in modules}
+    except (ValueError, TypeError, KeyError):
+        raise ModelError(f"{folder / _MODULES} must list modules: it is damaged; get the model again") from None
+    described = read_json(folder, f"{Path(paths.get('Pooling', '')).name}/{CONFIG}")
+    modes = [key.removeprefix("pooling_mode_") for key in described if key[:8] == "pooling_" and described[key] is True]
+    if paths.keys() - {"Transformer", "Pooling", "Normalize"} or len(modes) != 1 or modes[0] not in _POOLINGS:
+        told = f"{folder} must pool by the mean or [CLS], and do no more, for regard to compute it"
+        raise ModelError(f"{told}: got {', '.join([*paths, *modes])}; import another model")
+    described = read_json(folder, "sentence_bert_config.json", optional=True)
+    require(described, "do_lower_case", False)
+    return {"pooling": _POOLINGS[modes[0]], "longest": min(described.get("max_seq_length") or longest, longest)}
 
 
 def chat_template(folder: Path, described: Mapping[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""GPT-2 (Radford et al. 2019), a decoder that writes, and BERT (Devlin et al. 2019), an encoder that fills in blanks."""
+"""GPT-2 (Radford et al. 2019), a decoder that writes, and BERT (Devlin et al. 2019), an encoder that fills in blanks.
+
+Without the head that fills in, a BERT gives vectors, as those of sentence-transformers do (Reimers and Gurevych 2019).
+"""
 
 import re
 from collections.abc import Mapping
@@ -134,6 +137,7 @@ _BERT_IGNORED = r"pooler\.|seq_relationship\.|predictions\.decoder\.|position_id
 def _bert_config(values: Values, theirs: Tensors) -> ModelConfig:
     names.require(values, "position_embedding_type", "absolute")
     names.require(values, "is_decoder", False)
+    has_head = any(name.startswith("cls.") for name in theirs)
     return ModelConfig(
         architecture="encoder-only",
         source_vocab_size=values["vocab_size"],
@@ -148,8 +152,8 @@ def _bert_config(values: Values, theirs: Tensors) -> ModelConfig:
         norm_epsilon=values.get("layer_norm_eps", 1e-12),
         embedding_norm=True,
         feed_forward=names.feed_forward_of(values, "hidden_act"),
-        output_bias=True,
-        output_transform=True,
+        output_bias=has_head,
+        output_transform=has_head,
         pad_id=values.get("pad_token_id") or 0,
     )
 
@@ -157,6 +161,7 @@ def _bert_config(values: Values, theirs: Tensors) -> ModelConfig:
 def _bert_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
     for old, new in ((".gamma", ".weight"), (".beta", ".bias")):  # in the first published files
         theirs = {name.replace(old, new): tensor for name, tensor in theirs.items()}
+    theirs = {re.sub(r"^(?=(embeddings|encoder|pooler)\.)", "bert.", name): theirs[name] for name in theirs}
     ours = names.to_ours(_BERT_NAMES, expected_tensors(config), theirs, _BERT_IGNORED)
     # It adds a segment vector to every word. Here a text is one segment, so that of the first joins the positions.
     segments = theirs.get("bert.embeddings.token_type_embeddings.weight")

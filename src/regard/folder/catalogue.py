@@ -4,6 +4,7 @@ Names are looked for in the user's models folder and then among the bundled mode
 `fr-en` comes before the one that was shipped.
 """
 
+import json
 import math
 import os
 import sys
@@ -21,6 +22,8 @@ from regard.text.language import guess, known_language, language_of_all
 
 BUNDLED = Path(__file__).parents[1] / "assets"
 DEFAULT_LANGUAGES = ("fr", "en")  # direction of the default translation model
+HUB, ORIGIN = "hf:", "origin.json"
+OPUS, OPUS_REPOSITORY = "opus-mt:", "hf:Helsinki-NLP/opus-mt-"
 
 
 class ModelInfo(NamedTuple):
@@ -79,19 +82,31 @@ def _models_for(task: str) -> list[ModelInfo]:
 
 
 def find(name_or_folder: str | Path) -> Path:
-    """The folder of a model, given by its name or its path."""
+    """The folder of a model, given by its name, its path, or the address that it was got from, such as hf:owner/name."""
     name, folder = str(name_or_folder), Path(name_or_folder)
     known = {info.name: info.folder for info in available()}
     if name in known:
         return known[name]
     if (folder / CONFIG).is_file():
         return folder
+    if name.startswith((HUB, OPUS)):
+        return _got_from(name)
     if folder.exists() or folder.name != name:
         read_manifest(folder)  # says what is wrong with it
     raise UsageError(
         f"a model must be a folder or the name of an installed one ({', '.join(known) or 'there is none'}): "
         f"got {name!r}{suggest(name, known)}"
     )
+
+
+def _got_from(address: str) -> Path:
+    """The installed model that came from a repository of the hub."""
+    repository = address.partition("@")[0].replace(OPUS, OPUS_REPOSITORY, 1)
+    for info in available():
+        with suppress(OSError, ValueError):
+            if json.loads((info.folder / ORIGIN).read_bytes())["from"] == repository:
+                return info.folder
+    raise UsageError(f"{address} must be on this machine to be used: it is not; run  regard models get {address}")
 
 
 def shown(folder: Path) -> str:
@@ -131,18 +146,6 @@ def find_by_task(task: str) -> Path:
     for info in _models_for(task):
         return info.folder
     raise UsageError(f"no model is there to {task}: name one with --model, or put its folder into {user_folder()}")
-
-
-def find_for_search(name_or_folder: str | Path | None = None) -> Path:
-    """The named model, or the first trained to search, or else one that translates."""
-    if name_or_folder is not None:
-        return find(name_or_folder)
-    for info in _models_for("search"):
-        return info.folder
-    folder = find_by_languages(None, None)
-    told = f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less"
-    warnings.warn(f"{told}; train one with  regard train --objective contrastive", RegardWarning, stacklevel=2)
-    return folder
 
 
 def find_model(

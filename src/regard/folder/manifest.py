@@ -15,6 +15,7 @@ FORMAT_VERSION = 1
 CONFIG = "config.json"
 
 Task = Literal["translate", "chat", "write", "fill", "search"]
+Pooling = Literal["mean", "cls"]
 TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
 
 
@@ -71,6 +72,8 @@ class Manifest:
     """default settings of chat and write"""
     longest: int = 256
     """tokens of the longest training sentence; longer ones are split"""
+    pooling: Pooling = "mean"
+    """vector of a text in a search: the mean of its tokens' vectors, or that of the first token, BERT's [CLS]"""
 
     @property
     def languages(self) -> tuple[str, str]:

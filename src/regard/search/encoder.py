@@ -1,6 +1,6 @@
 """Texts to vectors with a model's encoder: one for each token in context, and one for the whole text.
 
-vector of a text = mean over its tokens, scaled to length 1
+vector of a text = mean over its tokens, or that of [CLS] where a model was trained so, scaled to length 1
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class TextEncoder:
         different = list(dict.fromkeys(texts))
         known: dict[str, np.ndarray] = {}
         for place, tokens in self._encode(different):
-            known[different[place]] = normalised(tokens.mean(axis=0))
+            known[different[place]] = normalised(tokens[0] if self.manifest.pooling == "cls" else tokens.mean(axis=0))
             progress(len(known), len(different))
         return np.stack([known[text] for text in texts]) if texts else np.zeros((0, self.width))
 

@@ -107,9 +107,8 @@ class Worker:
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
         self._translator = QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
-        num_copies = max(1, len(watched.copies))
-        self._max_items, self._max_tokens = (num_copies * most for most in _MAX_BATCH.get(device, _MAX_BATCH["cpu"]))
-        self._changed, self._advancing = threading.Condition(), threading.Lock()
+        self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
+        self._changed = threading.Condition()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []
         self._batch: list[tuple[ModelJob, WorkItem]] = []
@@ -237,17 +236,11 @@ class Worker:
             raise _BatchCancelled
 
     def _advance_streams(self) -> None:
-        # One of the threads that search side by side does it; the others go on.
-        if not self._advancing.acquire(blocking=False):
-            return
-        try:
-            for stream in list(self._streams):
-                self._last_step = time.monotonic()
-                if not stream.advance(self._engine):
-                    with self._changed:
-                        self._streams.remove(stream)
-        finally:
-            self._advancing.release()
+        for stream in list(self._streams):
+            self._last_step = time.monotonic()
+            if not stream.advance(self._engine):
+                with self._changed:
+                    self._streams.remove(stream)
 
 
 class QuietTranslator(Translator):
@@ -258,14 +251,10 @@ class QuietTranslator(Translator):
 
 
 class _WatchedEngine:
-    """An engine that calls a function before each step, its own or of a copy's."""
+    """An engine that calls a function before each step."""
 
     def __init__(self, engine: StepModel, before_step: Callable[[], None]) -> None:
         self._engine, self._before_step = engine, before_step
-
-    @property
-    def copies(self) -> list[Any]:
-        return [_WatchedEngine(copy, self._before_step) for copy in getattr(self._engine, "copies", ())]
 
     def __getattr__(self, name: str) -> Any:
         offered = getattr(self._engine, name)

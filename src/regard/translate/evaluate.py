@@ -1,16 +1,19 @@
 """Scores of translations (BLEU, chrF), of a search (recall, mean reciprocal rank) and of a language model (perplexity).
 
 BLEU (Papineni et al. 2002) and chrF (Popović 2015) as sacreBLEU computes them (Post 2018), each with the signature that
-makes it comparable.
+makes it comparable; and whether two systems differ by more than chance.
 """
 
 import dataclasses
+import importlib
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from regard.errors import DataError, MissingExtra
+from regard.errors import DataError, MissingExtra, UsageError
 from regard.text import check_pairs
 
 
@@ -56,7 +59,7 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         raise DataError(f"references must hold text: got {len(references)} lines, all empty; give another file")
     bleu_metric, chrf_metric = require_metrics()
     bleu, chrf = bleu_metric(), chrf_metric()
-    score = Score(
+    return Score(
         bleu=bleu.corpus_score(hypotheses, [references]).score,
         chrf=chrf.corpus_score(hypotheses, [references]).score,
         bleu_signature=bleu.get_signature().format(),
@@ -64,8 +67,70 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         num_sentences=len(references),
         name=name,
     )
-    _clear_caches()
-    return score
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much more a system scores than the first one, and how often two equally good ones would differ so much."""
+
+    metric: str
+    difference: float
+    p_bootstrap: float
+    """by paired bootstrap resampling (Koehn 2004)"""
+    p_randomization: float
+    """by approximate randomization (Riezler and Maxwell 2005)"""
+
+    def __str__(self) -> str:
+        ways = (
+            f"p = {self.p_bootstrap:.4f} by paired bootstrap, {self.p_randomization:.4f} by approximate randomization"
+        )
+        return f"{self.metric} {self.difference:+.2f}, {ways}"
+
+
+def significance(systems: Mapping[str, Sequence[str]], references: Sequence[str]) -> dict[str, list[Difference]]:
+    """The differences in BLEU and chrF of each system from the first of them, by sacreBLEU's tests with its seed."""
+    bleu, chrf = require_metrics()
+    from sacrebleu.significance import PairedTest
+
+    tests: list[dict[str, Any]] = []
+    for kind in ("bs", "ar"):
+        metrics = {"BLEU": bleu(), "chrF": chrf()}
+        tests.append({**PairedTest([*systems.items()], metrics, [references], test_type=kind)()[1]})
+    results: dict[str, list[Difference]] = {}
+    for place, name in list(enumerate(systems))[1:]:
+        results[name] = []
+        for metric in tests[0].keys() - {"System"}:
+            difference = tests[0][metric][place].score - tests[0][metric][0].score
+            # To sacreBLEU no difference at all is none by chance.
+            values = [test[metric][place].p_value if difference else 1.0 for test in tests]
+            results[name].append(Difference(metric, difference, *values))
+        results[name].sort(key=lambda each: each.metric)
+    return results
+
+
+def by_risk(texts: Sequence[str], measure: str) -> list[int]:
+    """The places of sampled translations, that of the least risk first: if any of them may be the right one, it has the
+    highest mean chrF, or BLEU, against all (minimum Bayes risk: Kumar and Byrne 2004, Eikema and Aziz 2020)."""
+    bleu, chrf = require_metrics()
+    metric, counts = chrf() if measure == "chrf" else bleu(effective_order=True), Counter(texts)
+    worth = dict.fromkeys(counts, 0.0)
+    for text in worth:
+        worth[text] = sum(count * metric.sentence_score(text, [other]).score for other, count in counts.items())
+    return sorted(range(len(texts)), key=lambda place: -worth[texts[place]])
+
+
+def comet(model: str, sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """COMET (Rei et al. 2020) by a model of its own, a checkpoint or a name such as Unbabel/wmt22-comet-da."""
+    try:
+        package: Any = importlib.import_module("comet")
+        scorer = package.load_from_checkpoint(model if Path(model).is_file() else package.download_model(model))
+    except ModuleNotFoundError as error:
+        raise UsageError("COMET must be installed: it is not; run  pip install unbabel-comet") from error
+    except Exception as error:  # its own errors have no common base
+        raise UsageError(f"--comet must be a model of COMET: got {model!r} ({error}); name another") from error
+    rows = zip(sources, hypotheses, references, strict=True)
+    given = [{"src": source, "mt": hypothesis, "ref": reference} for source, hypothesis, reference in rows]
+    return float(scorer.predict(given, batch_size=16, gpus=0, progress_bar=False).system_score)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,15 +191,6 @@ class Perplexity(_Named):
 
 
 AnyScore = Score | Retrieval | Perplexity
-
-
-def _clear_caches() -> None:
-    """Free the sentences that sacreBLEU has tokenized, tens of thousands of them over a long training."""
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-    from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
-
-    for cutter in (Tokenizer13a, TokenizerRegexp):
-        cutter.__call__.cache_clear()
 
 
 def require_metrics() -> tuple[Any, Any]:

@@ -9,10 +9,11 @@ import functools
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.data.batches import batches_for_inference
-from regard.decode import StepModel, score
+from regard.decode import EnsembleModel, StepModel, score
 from regard.errors import ModelError, RegardWarning, UsageError
 from regard.folder.manifest import Manifest
 from regard.text.normalise import Normaliser
@@ -31,6 +32,24 @@ class Translator:
         self.engine = engine
         self.manifest = manifest
         self.source, self.target = source, target
+
+    def joined(self, others: Sequence["Translator"]) -> "Translator":
+        """An ensemble with others, which must have the same languages and tokens."""
+        if any(each._vocabulary != self._vocabulary for each in others):
+            told = "models of an ensemble must share their task, languages and vocabulary: got different ones"
+            raise UsageError(f"{told}; name models that were trained with one tokenizer")
+        members = [self, *others]
+        manifest = replace(self.manifest, longest=min(each.longest for each in members))
+        engine = EnsembleModel([each.engine for each in members]) if others else self.engine
+        return Translator(engine, manifest, self.source, self.target)
+
+    @property
+    def _vocabulary(self) -> tuple[object, ...]:
+        """All that two models must share to write together."""
+        config, sides = self.config, (self.source, self.target)
+        tokens = [[*each.beginning, *each.token_strings(range(each.vocab_size))] for each in sides]
+        ids = config.pad_id, config.bos_id, config.eos_id, config.target_vocab_size
+        return self.manifest.task, self.manifest.languages, tokens, ids
 
     @property
     def config(self) -> ModelConfig:

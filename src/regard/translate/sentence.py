@@ -18,6 +18,7 @@ from regard.text.normalise import Normalised
 from regard.text.protected import ProtectedSpan, find_protected
 from regard.text.sentences import has_word
 from regard.text.words import Link, align
+from regard.translate.evaluate import by_risk
 from regard.translate.glossary import TermPlace, lacks, occurrences, replaced_words
 from regard.translate.protect import MaskedSentence, as_a_part, mask
 from regard.translate.search import ConstraintBuilder, SearchInput, TranslateOptions, search_in_batches
@@ -57,7 +58,9 @@ class SentenceTranslator:
         self._engine, self._normaliser = translator.engine, translator.normaliser
         self._source, self._target = translator.source, translator.target
         self._eos_id = translator.config.eos_id
-        self._decode, self._options = decode, options
+        self._decode, self._options, self._n_best = decode, options, decode.n_best
+        if options.mbr:
+            self._decode = replace(decode, method="sample", n_best=options.samples)
         self._builder = ConstraintBuilder(self._target, translator.spellings, decode, options)
 
     def translate(self, given: Sequence[tuple[int, str]]) -> list[Sentence]:
@@ -194,8 +197,7 @@ class SentenceTranslator:
 
     def _candidate(self, each: Prepared, hypothesis: Hypothesis, written: str) -> Candidate:
         """Restore what stands in the written text."""
-        text = written
-        masked = each.masked
+        text, masked = written, each.masked
         links = None
         if hypothesis.attention is not None:
             last = len(masked.text)
@@ -229,6 +231,9 @@ class SentenceTranslator:
     def _finished(
         self, each: Prepared, searched: SearchInput, candidates: list[Candidate], flags: list[str]
     ) -> Sentence:
+        if self._options.mbr:
+            order = by_risk([one.text for one in candidates], self._options.mbr)
+            candidates = [candidates[place] for place in order[: self._n_best]]
         best = candidates[0]
         if best.stop == "length" and not self._decode.max_length:
             flags = [*flags, "length"]
@@ -254,15 +259,13 @@ class SentenceTranslator:
 def _joined(each: Prepared, parts: Sequence[Sentence]) -> Candidate:
     """The translated parts, joined around the protected spans of a sentence."""
     made = [part.candidates[0] for part in parts]
-    left = iter(made)
-    text = ""
+    left, text = iter(made), ""
     links: list[Link] = []
     spans = each.masked.spans
     for place, between in enumerate(each.masked.outside()):
-        part = between.strip()
+        part = written = between.strip()
         before = len(between) - len(between.lstrip())
         text += between[:before]
-        written = part
         if has_word(part):
             best = next(left)
             written = as_a_part(best.text, part)

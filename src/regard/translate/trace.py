@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard.config import DecodeConfig, to_dict
-from regard.decode import Constraints, Hypothesis, StepModel, StepRecord
+from regard.decode import Constraints, EnsembleModel, Hypothesis, StepModel, StepRecord
 from regard.engine.torch import Edits, TorchEngine, UncachedEngine
 from regard.errors import UsageError
 from regard.model.layout import Layout
@@ -67,6 +67,8 @@ def translate_recorded(
     sentence: int = 0,
 ) -> TranslationRecord:
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
+    if options.mbr or isinstance(translator.engine, EnsembleModel):
+        raise UsageError("a trace must be of one search by one model: got mbr or an ensemble; leave it out")
     [translation] = translator.translate([text], decode, options)
     sentences = searched_sentences(translation)
     if sentence and not 0 <= sentence < len(sentences):

@@ -36,14 +36,7 @@ def brute_force(toys, logits, source, config, vocab):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        dict(),
-        dict(length_penalty=0.0),
-        dict(length_penalty=2.5),
-        dict(length_penalty=-0.7),
-        dict(coverage_penalty=0.3),
-        dict(min_length=2),
-    ],
+    [{}, *({"length_penalty": alpha} for alpha in (0.0, 2.5, -0.7)), {"coverage_penalty": 0.3}, {"min_length": 2}],
     ids=str,
 )
 def test_a_large_beam_finds_what_brute_force_finds(toys, device, changes):

@@ -1,4 +1,4 @@
-"""The array operations of a search, context-aware decoding, and the log-probability of given outputs."""
+"""The array operations of a search, context-aware decoding, ensembles, and the log-probability of given outputs."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.config import ModelConfig
-from regard.decode import ContextAwareModel, score
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode import ContextAwareModel, EnsembleModel, score, search
 from regard.decode.arrays import arrays_of
 
 
@@ -129,3 +129,32 @@ def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(toys, monkeyp
         for source, target in zip(sources, targets, strict=True)
     ]
     assert model.shapes == [(2, 5), (2, 2), (1, 3)]
+
+
+@pytest.mark.parametrize("devices", [(None, None), (None, "cpu"), ("cpu", "cpu")])
+def test_an_ensemble_takes_the_mean_of_the_probabilities(toys, devices):
+    """Whatever the members compute with; a model beside itself is itself."""
+    logits = [toys.hashed(11, seed=seed) for seed in (1, 2)]
+    models = [toys.model(each, device) for each, device in zip(logits, devices, strict=True)]
+
+    def mean(source, tokens):
+        shares = [np.exp(each(source, tokens) - np.logaddexp.reduce(each(source, tokens))) for each in logits]
+        return np.log(np.mean(shares, axis=0))
+
+    def tokens_of(model, config):
+        return [[each.tokens for each in some] for some in search(model, sources, config)]
+
+    sources = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]
+    for config in (
+        DecodeConfig(beam=3, n_best=2),
+        DecodeConfig(method="sample", seed=3),
+        DecodeConfig(method="greedy"),
+    ):
+        found = tokens_of(EnsembleModel(models), config)
+        assert found == tokens_of(toys.model(mean, None), config) != tokens_of(models[0], config)
+        assert tokens_of(EnsembleModel(models[:1] * 2), config) == tokens_of(models[0], config)
+    targets = [some[0] for some in found]
+    scored = score(EnsembleModel(models), sources, targets)
+    for source, target, values in zip(sources, targets, scored, strict=True):
+        wanted = [mean(tuple(source), tuple(target[:at]))[token] for at, token in enumerate([*target, 3])]
+        np.testing.assert_allclose(values, wanted, atol=1e-5)

@@ -8,8 +8,9 @@ import pytest
 from train_fixtures import metrics, run
 
 from regard.config import DataConfig, TrainConfig, sized
+from regard.train import progress as progress_module
 from regard.train.plan import WARMUP_SHARE, complete
-from regard.train.progress import History, Progress, Validation
+from regard.train.progress import History, Progress, Reporter, Validation
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
 
@@ -65,3 +66,25 @@ def test_bleu_decides_and_the_loss_between_equals() -> None:
     assert history.add(11, Validation(2.0, 30.0)), "as high, and a lower loss"
     assert not history.add(13, Validation(2.5, 30.0)) and history.without_improvement == 1
     assert history.best_steps == [11, 13, 7]
+
+
+def test_weights_that_make_the_kept_text_worse_are_not_chosen() -> None:
+    history = History(num_kept=2, tolerance=0.3)
+    assert history.add(0, Validation(2.0, 20.0, kept=29.0))
+    assert history.best_steps == [0]
+    assert not history.add(5, Validation(1.0, 40.0, kept=28.6)) and history.best_steps == [0]
+    assert history.add(10, Validation(1.5, 30.0, kept=28.8)) and history.best_steps == [10, 0]
+    assert not history.add(15, Validation(3.0, 10.0, kept=29.5)) and history.without_improvement == 1
+
+
+def test_a_log_has_the_smoothed_loss_and_the_time_left(tmp_path, monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    reporter = Reporter(tmp_path, TrainConfig(steps=1020), (20, 0.0), show=True, writes=True)
+    for step in range(21, 121):
+        now[0] += 1.0
+        reporter.progress(step, now[0], 4.0 if step % 2 else 2.0, 1000.0, 1e-3)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1] for line in lines] == ["31/1,020", "62/1,020", "93/1,020"]
+    assert lines[0].endswith("16 minutes left") and lines[2].endswith("15 minutes left")
+    assert 2.9 < float(lines[2].split()[3]) < 3.1, "not the 2 or the 4 of one step"

@@ -17,7 +17,7 @@ from regard.folder.tensors import dequantize, quantize
 from regard.train import summary as summaries
 from regard.train.plan import Plan
 from regard.train.snapshots import SNAPSHOTS, list_snapshots, read_snapshot, steps_of
-from regard.train.summary import as_text, estimated_seconds, summary
+from regard.train.summary import as_text, summary, timed
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,28 @@ def test_the_time_is_estimated_without_a_trace(whole: Path, monkeypatch: pytest.
     plan = Plan.load(whole / "run.json")
     network = load_model(whole)[0]
     before = torch.get_rng_state()
-    seconds = estimated_seconds(network, plan)
+    _, seconds = timed(network, plan)
     assert seconds and seconds > 0 and torch.equal(before, torch.get_rng_state())
     assert all(parameter.grad is None for parameter in network.parameters())
-    assert estimated_seconds(network, replace(plan, train=replace(plan.train, steps=None, minutes=3.0))) is None
+    assert timed(network, replace(plan, train=replace(plan.train, steps=None, minutes=3.0)))[1] is None
     with monkeypatch.context() as patch:
-        patch.setattr(summaries, "batch_loss", Mock(side_effect=torch.OutOfMemoryError("out of memory")))
-        assert estimated_seconds(network, plan) is None, "the run finds a batch that fits"
+        patch.setattr(summaries.Updater, "gather", Mock(side_effect=torch.OutOfMemoryError("out of memory")))
+        assert timed(network, plan)[1] is None, "the run finds a batch that fits"
+
+
+@pytest.mark.parametrize(("costs", "fastest"), [((1.0, 5.0, 4.0), 1), ((4.0, 2.0, 1.9), 2), ((4.0, 2.0, 1.0), 3)])
+def test_threads_are_those_of_the_fastest_step(costs, fastest, whole, monkeypatch):
+    """With a clock that goes on by what a step costs with so many threads; a tenth is not worth a thread."""
+    plan, now, used = Plan.load(whole / "run.json"), [0.0], [3]
+
+    def step(*_: object, **__: object) -> None:
+        now[0] += costs[used[0] - 1]
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: used[0])
+    monkeypatch.setattr(torch, "set_num_threads", lambda number: used.__setitem__(0, number))
+    monkeypatch.setattr(summaries.Updater, "__call__", step)
+    monkeypatch.setattr(summaries.time, "perf_counter", lambda: now[0])
+    chosen, seconds = timed(load_model(whole)[0], replace(plan, train=replace(plan.train, threads=None)))
+    assert chosen.train.threads == used[0] == fastest
+    assert seconds == pytest.approx(costs[fastest - 1] * plan.train.steps * plan.train.batch_tokens / 700)
+    assert timed(load_model(whole)[0], replace(plan, train=replace(plan.train, threads=2)))[0].train.threads == 2

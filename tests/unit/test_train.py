@@ -1,20 +1,24 @@
 """A training run as a user starts it: what it writes, how it resumes, what it refuses."""
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import sacrebleu
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
 
-from regard.config import DataConfig, sized
+from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
+from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import read_corpora
-from regard.train.plan import choose_model
+from regard.train.plan import choose_model, complete
 from regard.train.progress import Reporter
 from regard.train.recipe import read_recipe
 from regard.train.run import TrainResult
@@ -92,7 +96,63 @@ def test_patience_ends_a_run_that_no_longer_improves(corpus, tmp_path, monkeypat
     settings = dataclasses.replace(QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, ema=0.0)
     result = run(corpus, tmp_path / "run", settings)
     assert metrics(result.folder)[-1]["step"] < 1000
-    assert said[-1].startswith("stopped early: no better validation in the last 2; --set patience=0")
+    assert said[-1] == "stopped: 2 validations no better; --resume --set patience=0 goes on"
+    steps = metrics(result.folder)[-1]["step"]
+    assert run(corpus, tmp_path / "run", dataclasses.replace(settings, patience=3), resume=True) is not None
+    assert metrics(result.folder)[-1]["step"] >= steps + 6
+
+
+def test_a_finished_run_stays_as_it_is_and_more_steps_extend_it(corpus: DataConfig, tmp_path: Path) -> None:
+    output = tmp_path / "run"
+    run(corpus, output, stop_at=6)
+    seconds = json.loads((output / "checkpoints/step-00000006/state.json").read_text())["total_seconds"]
+    run(corpus, output, resume=True)
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    first = json.loads((output / "result.json").read_text())
+    assert first["seconds"]["total"] > seconds > 0, "summed over the interruption"
+    for again in (QUICK, dataclasses.replace(QUICK, threads=1)):
+        assert run(corpus, output, again, resume=True) is None
+        assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
+    with pytest.raises(UsageError, match="as it began, with steps=12: got 11"):
+        run(corpus, output, dataclasses.replace(QUICK, steps=11), resume=True)
+    run(corpus, output, dataclasses.replace(QUICK, steps=18), resume=True)
+    longer = json.loads((output / "result.json").read_text())
+    assert longer["steps"] == 18 and longer["seconds"]["total"] > first["seconds"]["total"]
+    assert [line["step"] for line in metrics(output, "valid")] == [6, 12, 18]
+
+
+def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp_path: Path) -> None:
+    parent, text = run(corpus, tmp_path / "parent").folder, tmp_path / "keep.tsv"
+    (parent / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n")
+    text.write_text("un deux\tone two\n" * 3)
+    data = dataclasses.replace(corpus, source_language="", target_language="", keep=(str(text),))
+    ruined = dataclasses.replace(QUICK, learning_rate=9.0, warmup=1, ema=0.0)
+    folder = run(data, tmp_path / "kept", ruined, init=parent).folder
+    before, after = read_tensors(parent), read_tensors(folder)
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    found = metrics(folder, "valid")
+    assert [line["step"] for line in found] == [0, 6, 12] and found[0]["kept"] is not None
+    assert read_manifest(folder).languages == ("fr", "en"), "those of the given model"
+    card = (folder / "README.md").read_text()
+    for part in (
+        "license: cc-by-4.0",
+        "base_model: parent",
+        "pairs kept",
+        "seed 1",
+        "dropout",
+        "nothing later was better",
+    ):
+        assert part in card, part
+    assert hashlib.sha256(Path(corpus.source[0]).read_bytes()).hexdigest() in card
+    assert "(curves.png)" in card and (folder / "curves.png").is_file()
+
+
+def test_fine_tuning_has_a_lower_rate_and_fewer_passes() -> None:
+    sizes: dict[str, Any] = dict(num_pairs=500, num_tokens=20_000, on_gpu=False)
+    fresh, tuned = (complete(TrainConfig(), sized("small"), **sizes, tunes=tunes) for tunes in (False, True))
+    assert tuned.learning_rate == pytest.approx(fresh.learning_rate / 20)
+    passes = [each.steps * each.batch_tokens / 20_000 for each in (fresh, tuned)]
+    assert passes[0] > 50 and passes[1] < 12 and tuned.steps / tuned.validate_every >= 5
 
 
 def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:

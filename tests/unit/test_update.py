@@ -80,6 +80,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, steps: set[int], value: float = math
         return sums
 
     monkeypatch.setattr(Updater, "gather", gather)
+    monkeypatch.setattr("regard.train.run.timed", lambda network, plan: (plan, None))
 
 
 def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

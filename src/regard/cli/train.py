@@ -48,6 +48,8 @@ def train(
     data: opt.RecipeData = Path("data"),
     seed: Annotated[int | None, Option(help="Of everything random.")] = None,
     init: Annotated[str | None, Option(help="A model to start from.")] = None,
+    keep: Annotated[Files, Option(help="With --init: pairs it must not get worse at.")] = None,
+    threads: Annotated[int | None, Option(help="Of a CPU; else chosen by timing a few steps.")] = None,
     settings: Annotated[Files, opt.option("Any setting, such as steps=2000.", "KEY=VALUE", "--set")] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --output.")] = False,
     look: Annotated[bool, Option("--look", help="A page that shows it learn, from now on until Ctrl-C.")] = False,

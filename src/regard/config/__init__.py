@@ -58,6 +58,8 @@ class DataConfig(Settings):
     """test reference"""
     valid_text: tuple[str, ...] = ()
     """validation text; without one, documents are held out of the training text"""
+    keep: tuple[str, ...] = ()
+    """with init: files of source TAB target that the model must not get worse at; at most 500 of their pairs are translated at each validation"""
     test_text: tuple[str, ...] = ()
     """test text, whose perplexity is measured once at the end"""
     source_language: str = ""
@@ -154,8 +156,12 @@ class TrainConfig(Settings):
     """validations without improvement before stopping; 0 turns it off"""
     precision: Precision = "auto"
     """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere: on a processor with AMX ask for bf16"""
+    keep_tolerance: Annotated[float, "not negative"] = 0.3
+    """BLEU that the text of keep may lose; weights that lose more are not chosen"""
     device: str = "auto"
     """auto, cpu, cuda, mps"""
+    threads: Annotated[int | None, "positive"] = None
+    """threads on a CPU; chosen by timing a few steps, and the same after an interruption"""
     compile: bool | None = None
     """compile the step; chosen when a GPU trains"""
     sharded: bool = False

@@ -70,8 +70,10 @@ class TrainingState:
                 fill(self.average.values[i], tensors[f"average.{name}"])
             moments = self.optimizer.state[parameter]
             for key in ("step", "exp_avg", "exp_avg_sq"):
-                if f"adam.{key}.{name}" not in tensors:
-                    continue  # Muon has a momentum only
+                if f"adam.{key}.{name}" not in tensors:  # Muon has a momentum only, and at step 0 there is none
+                    if key in moments:
+                        moments[key].zero_()
+                    continue
                 if key not in moments:
                     # A fused Adam counts its steps on the device, the plain one on the host.
                     device = parameter.device if self.optimizer.param_groups[0]["fused"] else "cpu"

@@ -40,8 +40,8 @@ NUM_SAMPLED = 2000
 """Number of pairs or lines sampled to estimate the tokens of the corpus."""
 HELD_OUT_SHARE = 0.02
 """Share of the text held out for validation."""
-MOST_HELD_OUT = 1000
-"""Maximum held-out pairs."""
+LEAST_HELD_OUT, MOST_HELD_OUT = 40, 1000
+"""Bounds of the held-out pairs; of fewer than 200 pairs a fifth is held out."""
 MOST_CHARACTERS_HELD_OUT = 400_000
 """Maximum held-out characters of running text."""
 LEAST_DOCUMENTS = 50
@@ -109,7 +109,8 @@ def _index(data: DataConfig, seed: int) -> dict[str, Any]:
 
 
 def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Corpus]:
-    held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
+    least = max(1, min(LEAST_HELD_OUT, len(corpus) // 5))
+    held_out = min(MOST_HELD_OUT, max(least, int(len(corpus) * HELD_OUT_SHARE)))
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
     places = np.array(random.Random(seed).sample(range(len(corpus)), held_out))

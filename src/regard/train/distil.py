@@ -21,7 +21,7 @@ from typing import Any
 
 from regard.data.lines import decode, raw_lines
 from regard.files import write_file, writing
-from regard.folder.manifest import read_manifest
+from regard.folder.manifest import licence_of, read_manifest
 from regard.text import is_looping
 from regard.train.recipe import Request
 from regard.translate.corpus import Execute, Job, Load
@@ -106,7 +106,10 @@ def distil(
         time.sleep(1)
 
     def train() -> Path:
-        _train(request, output / MODEL)
+        from regard.train.plan import RUN_FILE
+        from regard.train.run import train
+
+        train(request, output / MODEL, resume=(output / MODEL / RUN_FILE).exists())
         if is_first:
             _describe(asked, request, output, load, say)
         return output / MODEL
@@ -154,14 +157,6 @@ def _keep_pairs(sources: Sequence[Path], output: Path, swapped: bool) -> None:
     write_file(output / COUNTS, json.dumps(counts).encode())
 
 
-def _train(request: Request, folder: Path) -> None:
-    from regard.train.plan import RESULT, RUN_FILE
-    from regard.train.run import train
-
-    if not (folder / RESULT).exists():
-        train(request, folder, resume=(folder / RUN_FILE).exists())
-
-
 def _describe(asked: Distillation, request: Request, output: Path, load: Load, say: Callable[[str], None]) -> None:
     """Add the teacher, the text and the teacher's scores to the student's card."""
     from regard.train.corpora import read_test_sets
@@ -178,14 +173,11 @@ def _describe(asked: Distillation, request: Request, output: Path, load: Load, s
     scored = {"student": own, "teacher": json.loads(path.read_bytes())}
     results = [f"{who} on {Score(**each)}" for who, scores in scored.items() for each in scores]
     say("\n".join(results))
-    about = asked.teacher / "README.md"
-    lines = about.read_text("utf-8").splitlines() if about.exists() else []
-    licence = next((line for line in lines if line.startswith("license:")), "license: see its makers'")
     texts = [path.name for path in (*asked.text, *asked.back_translate, *map(Path, request.data.pairs[1:]))]
     made = f"; sources by `{asked.reverse.name}`" if asked.reverse else ""
     counts = json.loads((output / COUNTS).read_bytes())
     facts = [
-        f"teacher: `{asked.teacher.name}` ({licence}), beam {asked.beam}{made}",
+        f"teacher: `{asked.teacher.name}` (license: {licence_of(asked.teacher)}), beam {asked.beam}{made}",
         f"text: {', '.join(dict.fromkeys(texts))}; it has the licences of its publishers",
         "lines of the teacher's text: " + ", ".join(f"{number:,} {what}" for what, number in counts.items()),
         f"command: `{asked.command}`",

@@ -4,8 +4,8 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,13 +20,15 @@ from regard.data.running_text import RunningText
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder import checkpoint
-from regard.folder.manifest import Manifest, Task
+from regard.folder.manifest import Manifest, Task, licence_of
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.train import corpora
 from regard.train.checkpoints import average_best, weights_of
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.plan import RESULT, Plan
+from regard.train.progress import METRICS, Validation, lines_of
+from regard.train.summary import CURVES, write_curves
 from regard.train.validation import perplexity_of, retrieval_score, translate_all
 from regard.translate.evaluate import AnyScore, evaluate
 
@@ -40,17 +42,16 @@ PURPOSES: dict[Task, tuple[str, str]] = {
     "fill": ("fill-mask", "filling in blanks"),
 }
 """Name on the hub and purpose of each task."""
+ABOUT_TEXT = "text.json"
+"""What was said when the text was read, and the checksums of its files."""
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan, trainer: Trainer, tokenizers: corpora.Tokenizers, valid: corpora.Text, output: Path, started: float
+    plan: Plan, trainer: Trainer, tokenizers: corpora.Tokenizers, valid: corpora.Text, output: Path, say: corpora.Say
 ) -> Sequence[AnyScore]:
-    """Write the finished model and result.json into the run's folder; return the scores of validation and test.
-
-    started: the beginning of the run on the monotonic clock.
-    """
-    minutes = (time.monotonic() - started) / 60
+    """Write the finished model and result.json into the run's folder; return the scores of validation and test."""
+    minutes = trainer.clock.total / 60
     model = whole_model(trainer.model).eval()
     weights = average_best(output, trainer.history.best_steps)
     with torch.no_grad():
@@ -59,17 +60,29 @@ def finish(
     scores = _measure(plan, model, tokenizers, valid, trainer.processes)
     if not trainer.processes.is_first:
         return scores
-    data, manifest = plan.data, manifest_of(plan)
+    data, settings, manifest, steps = plan.data, plan.train, manifest_of(plan), trainer.history.best_steps
     texts = dict.fromkeys(Path(name).name for name in data.source + data.target + data.pairs + data.text)
+    about = json.loads((output / ABOUT_TEXT).read_bytes()) if (output / ABOUT_TEXT).is_file() else {}
     training = {
         "training text": ", ".join(texts),
-        "steps": f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens",
-        "weights of steps": ", ".join(f"{step:,}" for step in sorted(trainer.history.best_steps)),
+        "text read": "; ".join(about.get("said", [])),
+        "SHA-256": ", ".join(f"{name} `{checksum}`" for name, checksum in about.get("checksums", {}).items()),
+        "steps": f"{trainer.step:,} of {settings.accumulate} x {settings.batch_tokens:,} tokens",
+        "settings": f"seed {settings.seed}, {settings.schedule} from {settings.learning_rate:.2e}, dropout {settings.dropout}",
+        "weights of steps": ", ".join(f"{step:,}" for step in sorted(steps)),
         "time": f"{minutes:.1f} minutes on {hardware(trainer.device)}",
     }
+    if plan.init:
+        name = Path(plan.init).name
+        found = {line["step"]: line for line in lines_of(output / METRICS, "valid")}
+        before, after = (Validation.of(found[step]) if step in found else "" for step in (0, steps[0]))
+        gain = f"{before}; after step {steps[0]:,}: {after}" if steps[0] else "kept as it was: nothing later was better"
+        say(f"validation of {name}: {gain}")
+        training |= {"started from": f"`{name}`, license: {licence_of(Path(plan.init))}", "validation of it": gain}
     num_parameters = sum(p.numel() for p in model.parameters())
     files = {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto}
-    card = model_card(output.name, manifest, num_parameters, training, scores)
+    card = model_card(output.name, plan, num_parameters, training, scores)
+    card += f"\n![loss and BLEU over the run]({CURVES})\n" * (write_curves(output) is not None)
     checkpoint.save(output, manifest, to_tensors(weights, plan.model), files, card, graphs=onnx.export)
     result = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -81,7 +94,7 @@ def finish(
         "seconds": {
             "training": round(trainer.clock.seconds, 3),
             "first_steps": round(trainer.clock.first_seconds, 3),
-            "total": round(time.monotonic() - started, 3),
+            "total": round(trainer.clock.total, 3),
         },
         "scores": [score.to_dict() for score in scores],
     }
@@ -129,7 +142,9 @@ def manifest_of(plan: Plan) -> Manifest:
 
 
 def hardware(device: torch.device) -> str:
-    cpu = f"{os.cpu_count()} CPU cores, {platform.machine()}"
+    cpu, info = f"{os.cpu_count()} CPU cores, {platform.machine()}", Path("/proc/cpuinfo")
+    if info.is_file() and (name := re.search(r"^model name\s*: (.+)$", info.read_text(), re.MULTILINE)):
+        cpu += f" ({name[1]})"
     return f"{torch.cuda.get_device_name(device)}, {cpu}" if device.type == "cuda" else cpu
 
 
@@ -153,10 +168,11 @@ def commit() -> str:
 
 
 def model_card(
-    name: str, manifest: Manifest, num_parameters: int, training: Mapping[str, str], scores: Sequence[AnyScore]
+    name: str, plan: Plan, num_parameters: int, training: Mapping[str, str], scores: Sequence[AnyScore]
 ) -> str:
     """The card of a model in the Hugging Face form, README.md with YAML in front; `training` is shown as a table."""
-    model, (tag, purpose) = manifest.model, PURPOSES[manifest.task]
+    manifest, model, parent = manifest_of(plan), plan.model, Path(plan.init)
+    tag, purpose = PURPOSES[manifest.task]
     languages = [code for code in dict.fromkeys((manifest.source_language, manifest.target_language)) if code]
     if manifest.task == "translate" and len(languages) == 2:
         purpose = " to ".join(languages)
@@ -165,7 +181,8 @@ def model_card(
     kind = f"A Transformer ({model.architecture})"
     if model.is_recurrent:
         kind = f"A recurrent encoder-decoder ({model.architecture.upper()} cells, attention: {model.attention})"
-    front = ["---", "library_name: regard", f"pipeline_tag: {tag}", "license: other"]
+    front = ["---", "library_name: regard", f"pipeline_tag: {tag}"]
+    front += [f"license: {licence_of(parent)}", f"base_model: {parent.name}"] if plan.init else ["license: other"]
     if languages:
         front += ["language:", *(f"- {code}" for code in languages)]
     if scores:  # in the form that the hub shows

@@ -21,10 +21,10 @@ from regard.train.diagnosis import Signs, diagnose
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
-from regard.train.progress import Clock, History, Meter, Progress, Reporter, Validation
+from regard.train.progress import Clock, History, Progress, Reporter, Validation
 from regard.train.rendezvous import Interrupted, Signals
 from regard.train.snapshots import SnapshotWriter
-from regard.train.update import STEPS_BEFORE_RECORDING, Updater
+from regard.train.update import STEPS_BEFORE_RECORDING, Meter, Updater
 
 LOG_EVERY = {"cuda": 20}
 """Steps between two readings of the loss, by device; a reading makes the host wait for a GPU. Elsewhere 1."""
@@ -53,7 +53,7 @@ class Trainer:
         self.snapshots = snapshots
         self.device = next(model.parameters()).device
         self.progress, self.clock = Progress(settings), Clock()
-        self.history = History(settings.average)
+        self.history = History(settings.average, settings.keep_tolerance)
         loss = processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
         optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(model.parameters(), settings.ema) if settings.ema else None
@@ -118,9 +118,7 @@ class Trainer:
             if self.is_done or self._exhausted:
                 self._take_snapshot()
         if self._exhausted and not self.is_done:
-            reporter.say(
-                f"stopped early: no better validation in the last {self.settings.patience}; --set patience=0 goes on"
-            )
+            reporter.say(f"stopped: {self.settings.patience} validations no better; --resume --set patience=0 goes on")
 
     @property
     def _exhausted(self) -> bool:
@@ -227,12 +225,11 @@ class Trainer:
         self.owes_validation = False
         if not self.update.guard.read().in_a_row:
             self._num_rollbacks = 0
-        reporter.record("valid", self.step, seconds=round(self.clock.seconds, 3), loss=result.loss, bleu=result.bleu)
-        reporter.say(
-            f"step {self.step:,}: validation loss {result.loss:.3f}"
-            + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
-            + (" (best)" if improved else "")
-        )
+        numbers = {"loss": result.loss, "bleu": result.bleu, "kept": result.kept, "best": improved}
+        reporter.record("valid", self.step, seconds=round(self.clock.seconds, 3), **numbers)
+        worse = f" (not chosen: the text to keep lost more than {self.settings.keep_tolerance})"
+        note = worse if self.history.is_harmful(result) else " (best)" * improved
+        reporter.say(f"step {self.step:,}: validation {result}{note}")
         self._diagnose(result, reporter)
 
     def _diagnose(self, result: Validation, reporter: Reporter) -> None:
@@ -263,10 +260,12 @@ class Trainer:
             "step": self.step,
             "seconds": self.clock.seconds,
             "first_seconds": self.clock.first_seconds,
+            "total_seconds": self.clock.total,
             "position": self.processes.merged(position),
             "owes_validation": self.owes_validation,
             "best": self.history.best,
             "without_improvement": self.history.without_improvement,
+            "kept_before": self.history.kept_before,
         }
         if self.processes.is_first:
             checkpoints.save_checkpoint(self.run_folder, self.step, tensors, state)
@@ -280,13 +279,14 @@ class Trainer:
         if checkpoint is None:
             return False
         tensors, state = checkpoint
-        self.clock = Clock(state["seconds"], state["first_seconds"])
+        self.clock = Clock(state["seconds"], state["first_seconds"], state.get("total_seconds", state["seconds"]))
         self._load(tensors, state)
         self.state.restore_generators(tensors)
         self.owes_validation = state["owes_validation"]
         self.stream.restore(state["position"])
-        best = [(score, other, step) for score, other, step in state["best"]]
-        self.history = History(self.settings.average, best, state["without_improvement"])
+        self.history.best = [(score, other, step) for score, other, step in state["best"]]
+        self.history.without_improvement = state["without_improvement"]
+        self.history.kept_before = state.get("kept_before")
         if self.snapshots is not None and self.processes.is_first:
             self.snapshots.forget_after(self.step)
         return True

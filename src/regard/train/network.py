@@ -36,6 +36,8 @@ def choose_device(wanted: str) -> torch.device:
 
 
 def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Say) -> Model:
+    if plan.train.threads:
+        torch.set_num_threads(plan.train.threads)
     network = build(plan.model, plan.train.dropout or 0.0)
     if plan.init:
         tensors = read_tensors(plan.init)

@@ -51,6 +51,12 @@ LEAST_BATCH = 512
 LARGEST_ON_CPU = 8192
 """Maximum batch size on a CPU, in tokens; more takes memory and saves no time, so an update has several batches."""
 LEAST_STEPS = 500
+FINE_TUNING_RATE = 0.05
+"""Peak rate of fine-tuning, as a share of the rate from a random start: a higher one forgets what the model knew."""
+FINE_TUNING_PASSES = ((100_000, 1), (10_000, 3), (2_000, 5), (0, 10))
+"""Passes of fine-tuning over at least so many pairs."""
+FINE_TUNING_BATCH, FINE_TUNING_DROPOUT, FINE_TUNING_VALIDATIONS = 1024, 0.1, 5
+"""Minimum batch size in tokens, dropout, and number of validations after that of the given model."""
 WARMUP_SHARE = 0.08
 """Length of the warm-up, as a share of the steps or minutes."""
 NUM_VALIDATIONS = 10
@@ -99,18 +105,25 @@ class Plan:
                 f"{path.parent} must be the folder of an earlier run: {error}; leave out --resume"
             ) from error
 
-    def describe(self, device: str) -> str:
+    def describe(self, device: str, seconds: float | None = None) -> str:
+        """In a few lines; seconds: estimate for all steps."""
         model, train = self.model, self.train
         widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
         layers = "+".join(map(str, model.num_layers))
+        warmup = f"{train.warmup:,} steps" if train.warmup else f"{WARMUP_SHARE:.0%} of the time"
+        start = f", starting from {Path(self.init).name}" if self.init else ""
+        time = f"; about {in_words(seconds)}, validations not counted" if seconds else ""
         return (
-            f"model: {model.architecture}, {layers} layers, {widths}, {model.target_vocab_size:,} tokens\n"
+            f"model: {model.architecture}, {layers} layers, {widths}, {model.target_vocab_size:,} tokens{start}\n"
             f"training on {device}: {train.extent} of {train.accumulate} x {train.batch_tokens:,} tokens, "
-            f"{train.schedule} to {train.learning_rate:.2e}, dropout {train.dropout}"
+            f"warm-up {warmup} to {train.learning_rate:.2e}, then {train.schedule}, dropout {train.dropout}{time}"
         )
 
-    def check_same(self, request: Request) -> None:
-        """Refuse settings that differ from those of this run, which is resumed."""
+    def resumed(self, request: Request, *, is_finished: bool) -> tuple[Plan, bool]:
+        """The plan of this run resumed, and whether it is longer.
+
+        Settings that differ are refused, but for the threads, and of a finished run more steps or another patience.
+        """
         settings = [
             (key, value, getattr(getattr(self, section), key))
             for section in ("data", "train", "decode", "generate")
@@ -121,11 +134,17 @@ class Plan:
         shape = {**request.model, **sized}
         settings += [(key, value, getattr(self.model, key)) for key, value in shape.items()]
         settings += [("init", str(request.init), self.init)] if request.init is not None else []
+        changes: dict[str, Any] = {}
         for key, now, then in settings:
-            if now != then:
+            extends = key == "patience" or (key in ("steps", "minutes") and then and now > then)
+            if now != then and (key == "threads" or (is_finished and extends)):
+                changes[key] = now
+            elif now != then:
                 raise UsageError(
                     f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; leave it out"
                 )
+        plan = dataclasses.replace(self, train=dataclasses.replace(self.train, **changes))
+        return plan, bool(changes.keys() - {"threads"})
 
     def with_smaller_batches(self, reason: str) -> Plan:
         """Twice as many batches of half the size to an update, after an error."""
@@ -166,6 +185,14 @@ def choose_model(request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_
     return from_dict(ModelConfig, {**chosen, **shape_of(size, model)}, "model")
 
 
+def data_like(data: DataConfig, manifest: Manifest) -> DataConfig:
+    """The settings of the text as a given model has them."""
+    languages = {
+        name: getattr(data, name) or getattr(manifest, name) for name in ("source_language", "target_language")
+    }
+    return dataclasses.replace(data, joint=manifest.tokenizer.joint, **languages)
+
+
 def model_from(request: Request, manifest: Manifest) -> ModelConfig:
     """The shape of the given model, or of its encoder for contrastive training."""
     model = manifest.model
@@ -180,16 +207,17 @@ def model_from(request: Request, manifest: Manifest) -> ModelConfig:
 
 
 def complete(
-    settings: TrainConfig, model: ModelConfig, *, num_pairs: int, num_tokens: int, on_gpu: bool
+    settings: TrainConfig, model: ModelConfig, *, num_pairs: int, num_tokens: int, on_gpu: bool, tunes: bool = False
 ) -> TrainConfig:
-    """The settings with every None replaced, except counts of steps where minutes are given.
+    """The settings with every None replaced, except counts of steps where minutes are given, and threads.
 
-    `num_tokens` counts both sides of the corpus once.
+    `num_tokens` counts both sides of the corpus once. tunes: whether a given model goes on in its own task.
     """
     epochs = EPOCHS_AT_30K * math.sqrt(30_000 / num_pairs)
-    epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
+    epochs = _for_pairs(FINE_TUNING_PASSES, num_pairs) if tunes else min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
     wanted = num_tokens / STEPS_AN_EPOCH
-    batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(SMALLEST_BATCH, wanted)))
+    smallest = FINE_TUNING_BATCH if tunes else SMALLEST_BATCH
+    batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(smallest, wanted)))
     accumulate = settings.accumulate
     if not on_gpu and settings.batch_tokens is None:
         batch_tokens, num_parts = divide(batch_tokens, LARGEST_ON_CPU)
@@ -198,15 +226,17 @@ def complete(
     steps, warmup, validate_every = settings.steps, settings.warmup, settings.validate_every
     if settings.minutes is None:
         an_update = batch_tokens * accumulate
-        steps = steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
+        steps = steps or max(1 if tunes else LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
         share = min(4000, steps // 4) if is_square_root else round(WARMUP_SHARE * steps)
         warmup = warmup or max(1, share)
-        validate_every = validate_every or max(1, steps // NUM_VALIDATIONS)
+        validate_every = validate_every or max(1, steps // (FINE_TUNING_VALIDATIONS if tunes else NUM_VALIDATIONS))
     if is_square_root and warmup is not None:
         peak = float((model.d_model * warmup) ** -0.5)
     else:
         width = model.d_state if model.is_recurrent else model.d_model
         peak = PEAK_RATE_AT_256 * math.sqrt(256 / width)
+    peak *= FINE_TUNING_RATE if tunes else 1
+    usual_dropout = FINE_TUNING_DROPOUT if tunes else _for_pairs(DROPOUT_BY_PAIRS, num_pairs)
     dropout, smoothing = settings.dropout, settings.label_smoothing
     translates = settings.objective in (None, "translation")
     packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
@@ -218,7 +248,7 @@ def complete(
         accumulate=accumulate,
         warmup=warmup,
         learning_rate=settings.learning_rate or peak,
-        dropout=_for_pairs(DROPOUT_BY_PAIRS, num_pairs) if dropout is None else dropout,
+        dropout=usual_dropout if dropout is None else dropout,
         label_smoothing=LABEL_SMOOTHING * translates if smoothing is None else smoothing,
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
@@ -242,6 +272,16 @@ def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:
     if accumulate == settings.accumulate:
         return settings
     return dataclasses.replace(settings, accumulate=accumulate, batch_tokens=math.ceil(tokens / accumulate))
+
+
+def in_words(seconds: float) -> str:
+    """
+    >>> in_words(42.0), in_words(600.0), in_words(9000.0)
+    ('42 seconds', '10 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def divide(tokens: int, most: int) -> tuple[int, int]:

@@ -14,26 +14,22 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from regard.config import TrainConfig
 from regard.errors import needs_extra
 from regard.files import write_file
-from regard.train.batches import DeviceBatch
-from regard.train.loss import Sums
-from regard.train.parallel import Processes
-from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
+from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE, in_words
 
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
-LINE_EVERY_SECONDS = 30.0
-"""Interval between two progress lines in seconds, where there is no terminal for a progress bar."""
+LINE_EVERY_SECONDS, FIRST_LINE_SECONDS = 30.0, 10.0
+"""Interval between two progress lines, and time of the first, where there is no terminal for a progress bar."""
+SMOOTHING = 0.95
+"""Decay of the running average of the loss that is shown; metrics.jsonl has each reading."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +72,23 @@ class Progress:
 
 
 class Clock:
-    """Training seconds; the first steps, which compile and record, are counted apart."""
+    """Training seconds; the first steps, which compile and record, are counted apart. All seconds, too."""
 
-    def __init__(self, seconds: float = 0.0, first_seconds: float = 0.0) -> None:
-        self._stopped, self.first_seconds = seconds, first_seconds
+    def __init__(self, seconds: float = 0.0, first_seconds: float = 0.0, earlier: float = 0.0) -> None:
+        """earlier: all seconds of the processes before this one, up to the checkpoint that it resumes from."""
+        self._stopped, self.first_seconds, self._earlier = seconds, first_seconds, earlier
+        self.began = time.monotonic()
         self._since: float | None = None
         self._is_first = False
 
     @property
     def seconds(self) -> float:
         return self._stopped + (0.0 if self._is_first else self._running)
+
+    @property
+    def total(self) -> float:
+        """All seconds, reading and validation included, summed over interruptions."""
+        return self._earlier + time.monotonic() - self.began
 
     @property
     def _running(self) -> float:
@@ -111,6 +114,17 @@ class Validation(NamedTuple):
     """BLEU of greedy translations; None where the run does not measure it"""
     exchanged: float | None = None
     """the loss with each source replaced by another's, until the sources have helped once"""
+    kept: float | None = None
+    """BLEU of greedy translations of the text to keep; None without such text"""
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> "Validation":
+        """That of a line of metrics.jsonl."""
+        return cls(line["loss"], line["bleu"], kept=line.get("kept"))
+
+    def __str__(self) -> str:
+        scores = (("greedy BLEU", self.bleu), ("of the text to keep", self.kept))
+        return f"loss {self.loss:.3f}" + "".join(f", {name} {score:.2f}" for name, score in scores if score is not None)
 
 
 @dataclass
@@ -118,61 +132,40 @@ class History:
     """Validation history: the best checkpoints so far, and early stopping."""
 
     num_kept: int
+    tolerance: float = math.inf
+    """BLEU that the text to keep may lose"""
     best: list[tuple[float, float, int]] = field(default_factory=list)
     """the best validations, best first: score, tie-breaking score, step"""
     without_improvement: int = 0
     """number of validations since the best"""
+    kept_before: float | None = None
+    """BLEU of the text to keep at the first validation"""
 
     @property
     def best_steps(self) -> list[int]:
-        return [step for *_, step in self.best]
+        """The steps to average; that of a given model is not mixed with later ones when nothing was better."""
+        steps = [step for *_, step in self.best]
+        return steps[:1] if steps[:1] == [0] else steps
+
+    def is_harmful(self, found: Validation) -> bool:
+        """Whether the text to keep has become worse than is tolerated."""
+        return self.kept_before is not None and (found.kept or 0.0) < self.kept_before - self.tolerance
 
     def add(self, step: int, found: Validation) -> bool:
         """Record a validation; True if it is the best so far."""
+        self.kept_before = found.kept if self.kept_before is None else self.kept_before
         scores = (found.bleu or 0.0, -found.loss)
-        improved = not self.best or scores > self.best[0][:2]
-        self.best = sorted([*self.best, (*scores, step)], reverse=True)[: self.num_kept]
+        improved = not self.is_harmful(found) and (not self.best or scores > self.best[0][:2])
+        if not self.is_harmful(found):
+            self.best = sorted([*self.best, (*scores, step)], reverse=True)[: self.num_kept]
         self.without_improvement = 0 if improved else self.without_improvement + 1
         return improved
 
 
-class Meter:
-    """Mean losses and speed since the last reading; the host waits for the device only when it reads."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(3, device=device)
-        self.restart()
-
-    def restart(self) -> None:
-        self._sums.zero_()
-        self.num_steps = self._num_tokens = 0
-        self._since = time.perf_counter()
-
-    def add(self, batches: list[DeviceBatch], sums: Sums, skips: Float[Tensor, ""]) -> None:
-        """Count one step; the loss of a skipped one, which may be NaN, is left out."""
-        num_targets = sums.loss.new_full((), sum(batch.num_targets for batch in batches))
-        found = torch.stack([*sums, num_targets])
-        self._sums += found.where(skips == 0, 0.0)
-        self._num_tokens += sum(batch.num_tokens for batch in batches)
-        self.num_steps += 1
-
-    def read(self, processes: Processes) -> tuple[float, float, float]:
-        """Loss and plain cross-entropy for each target token, and tokens a second, over all processes; then restart.
-
-        The losses are NaN where every step was skipped.
-        """
-        loss, plain, num_targets = processes.add(self._sums).tolist()
-        loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
-        num_tokens = processes.add(torch.tensor(self._num_tokens)).item()
-        speed = num_tokens / (time.perf_counter() - self._since)
-        self.restart()
-        return loss, plain, speed
-
-
-def lines_of(path: Path, kind: str) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl of this kind; not one that a crash has cut short, or that is being written."""
+def lines_of(path: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl, or those of a kind; not one that a crash has cut short, or that is being written."""
     whole = path.read_bytes().rpartition(b"\n")[0] if path.is_file() else b""
-    return [line for line in map(json.loads, whole.splitlines()) if line["kind"] == kind]
+    return [line for line in map(json.loads, whole.splitlines()) if kind in ("", line["kind"])]
 
 
 class Reporter(AbstractContextManager["Reporter"]):
@@ -180,7 +173,9 @@ class Reporter(AbstractContextManager["Reporter"]):
 
     def __init__(self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool) -> None:
         """begun: the steps and seconds that are done already."""
-        self.settings, self.show, self._shown_at = settings, show, time.monotonic()
+        self.settings, self.show, self._loss = settings, show, math.nan
+        self._first: tuple[float, int] | None = None
+        self._shown_at = time.monotonic() + FIRST_LINE_SECONDS - LINE_EVERY_SECONDS
         self._path = run / METRICS if writes else Path(os.devnull)
         self.forget_after(begun[0])
         self._board: Any = None
@@ -219,16 +214,20 @@ class Reporter(AbstractContextManager["Reporter"]):
     def forget_after(self, step: int) -> None:
         """Drop the lines of steps that will be repeated."""
         if self._path.is_file():
-            lines = self._path.read_text("utf-8").splitlines()
-            kept = [line for line in lines if _step_of(line) <= step]
-            write_file(self._path, "".join(line + "\n" for line in kept).encode())
+            kept = [json.dumps(line) + "\n" for line in lines_of(self._path) if line["step"] <= step]
+            write_file(self._path, "".join(kept).encode())
 
     def progress(self, step: int, seconds: float, loss: float, speed: float, rate: float) -> None:
+        """Show the newest numbers, the loss smoothed, and the time left at the speed so far, validations included."""
         done, total, unit = self._extent(step, seconds)
-        numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
-        if self._bar is None and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
-            self._shown_at = time.monotonic()
-            self.say(f"{unit} {done:,}/{total:,}  {numbers}")
+        self._loss = SMOOTHING * self._loss + (1 - SMOOTHING) * loss if math.isfinite(self._loss) else loss
+        numbers = f"loss {self._loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
+        now = time.monotonic()
+        began, done_before = self._first = self._first or (now, done)
+        if self._bar is None and now - self._shown_at > LINE_EVERY_SECONDS and done > done_before:
+            self._shown_at = now
+            left = (now - began) * (total - done) / (done - done_before)
+            self.say(f"{unit} {done:,}/{total:,}  {numbers}  {in_words(left)} left")
         elif self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, numbers=numbers)
 
@@ -257,10 +256,3 @@ def _progress_bar(done: int, total: int, unit: str) -> Any:
     bar.add_task("", total=total, completed=done, numbers="")
     bar.start()
     return bar
-
-
-def _step_of(line: str) -> float:
-    try:
-        return float(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        return float("inf")  # cut short by a crash

@@ -133,6 +133,11 @@ def check(request: Request) -> None:
     has_other_shape = not is_recurrent and architecture != "encoder-decoder"
     got = "pairs" if has_pairs else "none"
     problems: list[tuple[Any, str]] = [
+        (
+            data.keep and request.init is None,
+            "keep is text that a given model must not get worse at: got none; name it with --init",
+        ),
+        (data.keep and not translates, f"keep is for pairs to translate: got objective={objective}"),
         (data.lesson and has_files, f"a lesson makes its own text: got lesson={data.lesson} and files of text as well"),
         (contrasts and architecture != "encoder-only", f"objective=contrastive trains an encoder alone: got {kind}"),
         (contrasts and not data.joint, "objective=contrastive reads both sides with one encoder: got joint=false"),

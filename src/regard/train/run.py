@@ -4,6 +4,7 @@ runs/mine/   run.json          every setting, the chosen ones included
              metrics.jsonl     losses and validations, line by line
              curves.png        loss and BLEU over steps and minutes, where matplotlib is installed
              result.json       scores, seconds, hardware and versions
+             text.json         what was read, and the checksums of its files
              text/             the training text, cleaned and tokenized, until the run is done
              checkpoints/      to resume from
              best/             weights of the best validations
@@ -15,6 +16,7 @@ runs/mine/   run.json          every setting, the chosen ones included
 import dataclasses
 import errno
 import gc
+import json
 import os
 import shutil
 import sys
@@ -26,9 +28,11 @@ from pathlib import Path
 
 import torch
 
+from regard.config import DataConfig
+from regard.data.corpus import split_label
 from regard.data.lessons import LESSON, write_lesson
 from regard.errors import RegardError, TrainingError, UsageError
-from regard.files import temporary_path, try_lock
+from regard.files import digest, temporary_path, try_lock, write_file
 from regard.folder.manifest import read_manifest
 from regard.train import corpora
 from regard.train import plan as plans
@@ -36,21 +40,21 @@ from regard.train.batches import make_stream, num_readers
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.corpora import TEXT, TOKENIZERS, Say, Text, Tokenizers
 from regard.train.diagnosis import vocabulary_too_small
-from regard.train.finish import finish
+from regard.train.finish import ABOUT_TEXT, finish, manifest_of
 from regard.train.loop import Trainer
 from regard.train.memory import OutOfMemory, fit_to_memory
 from regard.train.network import choose_device, make_network
 from regard.train.parallel import Processes
-from regard.train.plan import RUN_FILE, Plan
+from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
 from regard.train.recipe import Request, check
 from regard.train.snapshots import SNAPSHOTS, SnapshotWriter
-from regard.train.summary import estimated_seconds, in_words, write_curves
+from regard.train.summary import timed
 from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
 
 LOCK = ".lock"
-_FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT, LESSON}
+_FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT, ABOUT_TEXT, LESSON}
 """What a run writes before its plan."""
 _EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST, SNAPSHOTS}
 """What a run writes before its first checkpoint."""
@@ -67,10 +71,10 @@ class TrainResult:
 def train(
     request: Request, output: Path, *, resume: bool = False, show_progress: bool = True, stop_at: int | None = None
 ) -> TrainResult | None:
-    """Train a model; None when `stop_at` ended the run before its last step.
+    """Train a model; None when `stop_at` ended the run before its last step, and for a finished run, which stays as it is.
 
-    With `resume` the run in `output` goes on with its own settings. Under torchrun several processes train together,
-    and only the first returns a result.
+    With `resume` the run in `output` goes on with its own settings; a finished one only with more steps. Under torchrun
+    several processes train together, and only the first returns a result.
     """
     processes = Processes.from_environment()
     show = show_progress and processes.is_first
@@ -80,6 +84,11 @@ def train(
         # Processes of a machine that joins later do not know that torchrun has restarted the run.
         (num_restarts,) = processes.agree(float(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")))
         resume = resume or (num_restarts > 0 and (output / RUN_FILE).exists())
+        is_finished = resume and (output / RESULT).is_file()
+        if is_finished and not Plan.load(output / RUN_FILE).resumed(request, is_finished=True)[1]:
+            if show:
+                print(f"{output} is finished and stays as it is; a larger --set steps= continues it", file=sys.stderr)
+            return None
         if not processes.is_first:
             processes.wait()  # for the plan and the tokenizers
             return _train(request, output, True, show, stop_at, processes)
@@ -100,10 +109,11 @@ def _train(
         if show:
             print(text, file=sys.stderr, flush=True)
 
-    started = time.monotonic()
+    started, was_finished = time.monotonic(), float((output / RESULT).is_file())
     plan, corpus, valid, tokenizers = _set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
+    (was_finished,) = processes.agree(was_finished)
     device = choose_device(plan.train.device)
     trainer = None
     while trainer is None:
@@ -114,12 +124,20 @@ def _train(
             try:
                 validate = make_validator(plan, valid, tokenizers, processes)
                 network = make_network(plan, tokenizers, device, say)
+                seconds = None
+                if processes.alone and not resume:
+                    plan, seconds = timed(network, plan)
+                    plan.save(output / RUN_FILE)
+                if not resume:
+                    say(plan.describe(str(device), seconds))
                 snapshots = SnapshotWriter(output, plan, tokenizers, valid)
-                if processes.alone and not resume and (seconds := estimated_seconds(network, plan)):
-                    say(f"about {in_words(seconds)}, validations not counted")
                 trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
+                trainer.owes_validation = bool(plan.init)  # of the given model
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
+                trainer.clock.began = started
+                if was_finished:
+                    trainer.history.without_improvement = 0
                 begun = (trainer.step, trainer.clock.seconds)
                 with Reporter(output, plan.train, begun, show, processes.is_first) as reporter:
                     if processes.is_first and (found := vocabulary_too_small(tokenizers, corpus)):
@@ -138,13 +156,11 @@ def _train(
             say(f"starting again with batches of {plan.train.batch_tokens:,} tokens: {reason}")
     if stop_at is not None and not trainer.is_done and stop_at <= trainer.step:
         return None
-    seconds = time.monotonic() - started
-    scores = finish(plan, trainer, tokenizers, valid, output, started)
+    scores = finish(plan, trainer, tokenizers, valid, output, say)
     if not processes.is_first:
         return None
     shutil.rmtree(output / TEXT, ignore_errors=True)
-    write_curves(output)
-    return TrainResult(output, scores, seconds)
+    return TrainResult(output, scores, trainer.clock.total)
 
 
 def _set_up(
@@ -152,52 +168,77 @@ def _set_up(
 ) -> tuple[Plan, Text, Text, Tokenizers]:
     """The plan, training text, validation text and tokenizers; made anew, or read from the folder of the run."""
     if resume:
-        plan = Plan.load(output / RUN_FILE)
-        plan.check_same(request)
+        plan, _ = Plan.load(output / RUN_FILE).resumed(request, is_finished=(output / RESULT).is_file())
+        if processes.is_first:  # in this order: a kill in between leaves a run that can be resumed
+            (output / RESULT).unlink(missing_ok=True)
+            plan.save(output / RUN_FILE)
         data, seed = plan.data, plan.train.seed
     else:
         check(request)
         device = choose_device(request.train.device)
         data, seed = plans.with_languages(request.data), request.train.seed
+        manifest = read_manifest(request.init) if request.init is not None else None
+        data = plans.data_like(data, manifest) if manifest else data
         if data.lesson:
             data = dataclasses.replace(data, pairs=(str(write_lesson(data.lesson, output, seed)),))
     torch.manual_seed(seed)
-    corpus: Text
-    valid: Text
-    if data.text:
-        corpus, valid = corpora.read_texts(data, seed, say)
-    elif processes.is_first:
-        corpus, valid = corpora.read_corpora(data, seed, say, output / TEXT, num_readers())
-    else:
-        corpus, valid = corpora.open_corpora(output / TEXT)
+    corpus, valid = _read(data, seed, output, say, processes)
     if resume:
         files = corpora.JOINT if data.joint else corpora.SEPARATE
         return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, files)
-    if request.init is None:
+    settings = dataclasses.replace(request.train, objective=request.objective)
+    decode, generate = request.decode, request.generate
+    if request.init is None or manifest is None:
         tokenizers = corpora.learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
         model = plans.choose_model(request, tokenizers, corpora.count_pairs(corpus))
     else:
-        manifest = read_manifest(request.init)
         tokenizers = corpora.load_tokenizers(request.init, manifest.tokenizer)
-        data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
         model = plans.model_from(request, manifest)
+        decode, generate = (
+            dataclasses.replace(getattr(manifest, each), **request.given(each)) for each in ("decode", "generate")
+        )
     corpora.save_tokenizers(tokenizers, output / TOKENIZERS)
+    plan = Plan(data, model, settings, decode, str(request.init or ""), generate)
+    goal = manifest_of(plan)
     settings = plans.complete(
-        dataclasses.replace(request.train, objective=request.objective),
+        settings,
         model,
         num_pairs=corpora.count_pairs(corpus),
         num_tokens=corpora.estimate_tokens(corpus, tokenizers),
         on_gpu=device.type == "cuda",
+        tunes=manifest is not None and (goal.task, goal.languages) == (manifest.task, manifest.languages),
     )
     if request.train.batch_tokens is None:
         if device.type == "cuda":
             settings = fit_to_memory(settings, model, device, say)
         settings = plans.shared_out(settings, processes.size)
     processes.check(settings.accumulate)
-    plan = Plan(data, model, settings, request.decode, str(request.init or ""), request.generate)
+    plan = dataclasses.replace(plan, train=settings)
     plan.save(output / RUN_FILE)
-    say(plan.describe(str(device)))
     return plan, corpus, valid, tokenizers
+
+
+def _read(data: DataConfig, seed: int, output: Path, say: Say, processes: Processes) -> tuple[Text, Text]:
+    """Training and validation text; what is said of it, and the checksums of its files, are kept for the card."""
+    said = list[str]()
+
+    def tell(text: str) -> None:
+        said.append(text.partition("\n")[0])
+        say(text)
+
+    corpus: Text
+    valid: Text
+    if data.text:
+        corpus, valid = corpora.read_texts(data, seed, tell)
+    elif processes.is_first:
+        corpus, valid = corpora.read_corpora(data, seed, tell, output / TEXT, num_readers())
+    else:
+        corpus, valid = corpora.open_corpora(output / TEXT)
+    if processes.is_first and said:  # nothing is said of text that was read before an interruption
+        names = [*data.source, *data.target, *data.text, *(split_label(name)[0] for name in data.pairs)]
+        checksums = {Path(name).name: digest(Path(name)) for name in names}
+        write_file(output / ABOUT_TEXT, json.dumps({"said": said, "checksums": checksums}).encode())
+    return corpus, valid
 
 
 def check_folder(output: Path, resume: bool) -> None:

@@ -3,8 +3,11 @@
 import copy
 import io
 import json
+import math
 import time
 import warnings
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,62 +15,56 @@ import torch
 
 from regard.errors import UsageError
 from regard.files import write_file
-from regard.model.transformer import EncoderOnly, Model
-from regard.train.loss import Tensors, autocast, batch_loss
-from regard.train.memory import is_out_of_memory
+from regard.model.transformer import Model
+from regard.train.batches import DeviceBatch
+from regard.train.memory import SENTENCE, OutOfMemory, trial_batch
+from regard.train.optimizer import make_optimizer
 from regard.train.plan import RESULT, RUN_FILE, Plan
-from regard.train.progress import METRICS, lines_of
+from regard.train.progress import METRICS, Validation, lines_of
 from regard.train.snapshots import list_snapshots, probes_of
+from regard.train.update import Updater
 
 CURVES = "curves.png"
-_LENGTH = 24
-"""Tokens of a sentence in the step that is timed."""
-_MOST_SECONDS = 5.0
+_TRIAL_TOKENS = 2048
+"""Tokens of the batch that is timed; the time of a larger one is in proportion."""
+_MOST_SECONDS = 2.0
 """Time after which a step is not timed again; the first also sets torch up, and other programs may disturb one or two."""
+_WORTH_THREADS = 0.9
+"""Share of the time that more threads may take at most to be chosen: on busy cores threads wait for each other."""
 
 
-def estimated_seconds(network: Model, plan: Plan) -> float | None:
-    """Seconds of all steps, from one that is timed on a copy with random tokens.
+def timed(network: Model, plan: Plan) -> tuple[Plan, float | None]:
+    """The plan with the fastest number of threads, and the seconds of all steps: a few are timed, on a copy.
 
-    None where a step is compiled first, and where memory cannot hold one: the run itself says what to do.
+    No seconds on a GPU, where a step is compiled first, where memory cannot hold one (the run itself says what to do), and
+    in a run that is counted in minutes.
     """
-    settings = plan.train
-    if settings.steps is None or settings.compile or isinstance(network, EncoderOnly):
-        return None
+    settings, device = plan.train, next(network.parameters()).device
+    if settings.compile or device.type != "cpu":
+        return plan, None
+    most, seconds, fastest = torch.get_num_threads(), math.inf, settings.threads
+    tried = [fastest] if fastest else [number for number in (1, 2, 4, 8, 16, 32) if number < most] + [most]
     assert settings.batch_tokens
-    sides = 2 if network.config.has_encoder else 1
-    num_rows = max(1, settings.batch_tokens // sides // _LENGTH)
-    device = next(network.parameters()).device
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    num_tokens = max(2 * SENTENCE, min(settings.batch_tokens, _TRIAL_TOKENS))
+    with torch.random.fork_rng([]), suppress(OutOfMemory):
         trial = copy.deepcopy(network).train()
-        tokens = torch.randint(4, network.config.target_vocab_size, (num_rows, _LENGTH), device=device)
-        tokens = tokens.clamp(max=network.config.source_vocab_size - 1)
-        lengths = torch.full((num_rows,), _LENGTH, device=device)
-        batch = Tensors(tokens, lengths, tokens, tokens, lengths)
-        times = list[float]()
-        try:
+        updater = Updater(trial, make_optimizer(trial, settings), settings, longest=SENTENCE)
+        batch = DeviceBatch(
+            trial_batch(num_tokens, plan.model, settings, device), bool(settings.packing), 0, num_tokens, {}
+        )
+        for threads in tried:
+            torch.set_num_threads(threads)
+            times = list[float]()
             while len(times) < 4 and sum(times) < _MOST_SECONDS:
                 began = time.perf_counter()
-                with autocast(device, settings.precision):
-                    loss = batch_loss(trial, batch, packed=False, longest=_LENGTH, label_smoothing=0.1).loss
-                (loss / tokens.numel()).backward()
-                loss.item()
+                updater([batch], rate=0.0)
                 times.append(time.perf_counter() - began)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return None
-    return min(times) * settings.steps * settings.accumulate
-
-
-def in_words(seconds: float) -> str:
-    """
-    >>> in_words(42.0), in_words(600.0), in_words(9000.0)
-    ('42 seconds', '10 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+            if min(times) > _WORTH_THREADS * seconds:
+                break
+            fastest, seconds = threads, min(times)
+    torch.set_num_threads(fastest or most)
+    whole = seconds * settings.batch_tokens / num_tokens * (settings.steps or math.inf) * settings.accumulate
+    return replace(plan, train=replace(settings, threads=fastest)), whole if math.isfinite(whole) else None
 
 
 def write_curves(run: Path) -> Path | None:
@@ -115,14 +112,16 @@ def summary(run: Path) -> dict[str, Any]:
     train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     result = json.loads((run / RESULT).read_bytes()) if (run / RESULT).is_file() else {}
     steps = list_snapshots(run)
-    best = max(valid, key=lambda line: (line["bleu"] or 0.0, -line["loss"]), default=None)
+    chosen = [line for line in valid if line.get("best", True)]
+    best = max(chosen, key=lambda line: (line["bleu"] or 0.0, -line["loss"]), default=None)
     return {
         "run": str(run),
         "plan": plan.describe(result.get("hardware", plan.train.device)),
         "finished": bool(result),
         "steps": train[-1]["step"] if train else 0,
         "minutes": round(train[-1]["seconds"] / 60, 2) if train else 0.0,
-        "best": best and {name: best[name] for name in ("step", "loss", "bleu")},
+        "given": _of_line(valid[0]) if plan.init and valid else None,
+        "best": best and _of_line(best),
         "scores": result.get("scores", []),
         "warnings": [line["text"] for line in lines_of(run / METRICS, "warning")],
         "snapshots": steps,
@@ -130,13 +129,18 @@ def summary(run: Path) -> dict[str, Any]:
     }
 
 
+def _of_line(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: line.get(name) for name in ("step", "loss", "bleu", "kept")}
+
+
 def as_text(found: dict[str, Any]) -> str:
     best, state = found["best"], "finished" if found["finished"] else "not finished: --resume goes on"
     lines = [f"{found['run']}: {state}", found["plan"]]
     lines.append(f"{found['steps']:,} steps, {found['minutes']:.1f} minutes, {len(found['snapshots'])} snapshots")
+    if found["given"]:
+        lines.append(f"the given model: {Validation.of(found['given'])}")
     if best:
-        bleu = "" if best["bleu"] is None else f", greedy BLEU {best['bleu']:.2f}"
-        lines.append(f"best validation: step {best['step']:,}, loss {best['loss']:.3f}{bleu}")
+        lines.append(f"best validation: step {best['step']:,}, {Validation.of(best)}")
     for score in found["scores"]:
         numbers = [f"{name} {value:.2f}" for name, value in score.items() if isinstance(value, float)]
         lines.append(f"{score.get('name', 'score')}: {', '.join(numbers)}")

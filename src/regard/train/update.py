@@ -5,12 +5,15 @@ batch; the optimizer's step) and replayed from then on. Otherwise a small model'
 waiting for the host to launch kernels.
 """
 
+import math
 import platform
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import AdamW
 
@@ -20,7 +23,7 @@ from regard.train.batches import DeviceBatch
 from regard.train.loss import BatchLoss, Sums, Tensors, autocast
 from regard.train.memory import OutOfMemory, is_out_of_memory
 from regard.train.optimizer import Guard, set_rate, step_unless
-from regard.train.parallel import gradient_sync, whole
+from regard.train.parallel import Processes, gradient_sync, whole
 
 STEPS_BEFORE_RECORDING = 3
 """Steps before the recording, so that compiled code, memory pools and Adam's moments exist by then."""
@@ -124,6 +127,39 @@ class Updater:
             torch.nn.utils.clip_grads_with_norm_(parameters, self.settings.clip, norm)
         self.guard.judge(norm)
         step_unless(self.optimizer, self.guard.skips)
+
+
+class Meter:
+    """Mean losses and speed since the last reading; the host waits for the device only when it reads."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(3, device=device)
+        self.restart()
+
+    def restart(self) -> None:
+        self._sums.zero_()
+        self.num_steps = self._num_tokens = 0
+        self._since = time.perf_counter()
+
+    def add(self, batches: list[DeviceBatch], sums: Sums, skips: Float[Tensor, ""]) -> None:
+        """Count one step; the loss of a skipped one, which may be NaN, is left out."""
+        num_targets = sums.loss.new_full((), sum(batch.num_targets for batch in batches))
+        found = torch.stack([*sums, num_targets])
+        self._sums += found.where(skips == 0, 0.0)
+        self._num_tokens += sum(batch.num_tokens for batch in batches)
+        self.num_steps += 1
+
+    def read(self, processes: Processes) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second, over all processes; then restart.
+
+        The losses are NaN where every step was skipped.
+        """
+        loss, plain, num_targets = processes.add(self._sums).tolist()
+        loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
+        num_tokens = processes.add(torch.tensor(self._num_tokens)).item()
+        speed = num_tokens / (time.perf_counter() - self._since)
+        self.restart()
+        return loss, plain, speed
 
 
 @contextmanager

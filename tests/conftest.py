@@ -37,6 +37,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no-position": {"position": "none"},
     "relative": {"position": "relative", "num_buckets": 6, "max_distance": 9},
     "relative-decoder-only": dict(architecture="decoder-only", position="relative", num_buckets=7, max_distance=5),
+    "alibi": {"position": "alibi"},
+    "bloom": dict(architecture="decoder-only", position="alibi", norm_placement="pre", embedding_norm=True),
     "gelu": {"feed_forward": "gelu"},
     "gelu-tanh": {"feed_forward": "gelu-tanh"},
     "silu": {"feed_forward": "silu"},

@@ -1,11 +1,13 @@
-"""Write cli.md and settings.md from the code: `python docs/reference/generate.py`."""
+"""Write cli.md, settings.md and api.md from the code: `python docs/reference/generate.py`."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import os
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -88,6 +90,65 @@ def settings_page() -> str:
     return "\n".join([*pages, ""])
 
 
+LIBRARY = {
+    "Load and use": ("regard", "load translate available Model Translation Score Trace"),
+    "Train": ("regard", "train save compare"),
+    "The torch modules": ("regard.model", "build EncoderDecoder DecoderOnly EncoderOnly Layout"),
+    "Text": ("regard.text.tokenizer", "Tokenizer"),
+    "Other frameworks": ("regard.look", "attention"),
+    "Errors": ("regard", "RegardError UsageError DataError ModelError TrainingError MissingExtra RegardWarning"),
+}
+"""what `import regard` is for, by chapter: a module and names of it"""
+
+
+def api_page() -> str:
+    """Every public name, with its signature and its docstring."""
+    pages = ["# The library", "", "Written by `docs/reference/generate.py` from the docstrings.", ""]
+    pages += [
+        "`ModelConfig`, `DataConfig`, `TrainConfig` and `DecodeConfig` take the [settings](settings.md) by name.",
+        "",
+    ]
+    for chapter, (module, names) in LIBRARY.items():
+        pages += [f"## {chapter}", ""]
+        for name in names.split():
+            found = getattr(importlib.import_module(module), name)
+            tree = ast.parse(Path(sys.modules[found.__module__].__file__ or "").read_text(encoding="utf-8"))
+            [node] = [each for each in tree.body if getattr(each, "name", "") == name and not _is_overload(each)]
+            pages += _entry(f"{module}.{name}", node, "###")
+    return "\n".join(pages)
+
+
+def _entry(name: str, node: Any, level: str) -> list[str]:
+    lines = [f"{level} {name}", ""]
+    if isinstance(node, ast.FunctionDef) and not node.decorator_list:
+        own = ast.unparse(_spaced(node.args)).removeprefix("self, ").removeprefix("cls, ").removeprefix("self")
+        lines += ["```text", f"{name}({own})" + (f" -> {ast.unparse(node.returns)}" if node.returns else ""), "```", ""]
+    if text := ast.get_docstring(node):
+        lines += [text, ""]
+    for each in node.body if isinstance(node, ast.ClassDef) else ():
+        if isinstance(each, ast.FunctionDef) and not _is_overload(each) and not each.name.startswith("_"):
+            lines += _entry(f"{name.rpartition('.')[2]}.{each.name}", each, "####") if ast.get_docstring(each) else []
+    return lines
+
+
+def _spaced(given: ast.arguments) -> ast.arguments:
+    """The arguments with spaces around the sign before a default, which `ast` leaves out."""
+    plain = given.args[len(given.args) - len(given.defaults) :]
+    for each, default in [
+        *zip(plain, given.defaults, strict=True),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]:
+        if default is not None:
+            each.arg += (f": {ast.unparse(each.annotation)}" if each.annotation else "") + f" = {ast.unparse(default)}"
+            each.annotation = None
+    given.defaults, given.kw_defaults = [], [None] * len(given.kwonlyargs)
+    return given
+
+
+def _is_overload(node: Any) -> bool:
+    return "overload" in [ast.unparse(each) for each in getattr(node, "decorator_list", ())]
+
+
 def describe(kind: type) -> dict[str, str]:
     """The documentation string under each field of a config class."""
     body: Any = ast.parse(inspect.getsource(kind)).body[0]
@@ -102,5 +163,5 @@ def _shown(value: object) -> str:
 
 
 if __name__ == "__main__":
-    (HERE / "cli.md").write_text(cli_page(), encoding="utf-8")
-    (HERE / "settings.md").write_text(settings_page(), encoding="utf-8")
+    for name, page in (("cli", cli_page), ("settings", settings_page), ("api", api_page)):
+        (HERE / f"{name}.md").write_text(page(), encoding="utf-8")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
     from regard.errors import DataError, MissingExtra, ModelError, RegardError, RegardWarning, TrainingError, UsageError
     from regard.trace import Trace
+    from regard.train.library import save, train
     from regard.translate.evaluate import Score
 
 _HOME = {
@@ -23,33 +24,16 @@ _HOME = {
     "regard.compare.run": ("compare",),
     "regard.config": ("DataConfig", "DecodeConfig", "ModelConfig", "TrainConfig"),
     "regard.errors": "DataError MissingExtra ModelError RegardError RegardWarning TrainingError UsageError".split(),
+    "regard.train.library": ("save", "train"),
     "regard.translate.evaluate": ("Score",),
     "regard.trace": ("Trace",),
 }
 
 __all__ = [
-    "DataConfig",
-    "DataError",
-    "DecodeConfig",
-    "MissingExtra",
-    "Model",
-    "ModelConfig",
-    "ModelError",
-    "RegardError",
-    "RegardWarning",
-    "Score",
-    "Trace",
-    "TrainConfig",
-    "TrainingError",
-    "Translation",
-    "UsageError",
-    "__version__",
-    "available",
-    "compare",
-    "load",
-    "look",
-    "translate",
-]
+    "DataConfig", "DataError", "DecodeConfig", "MissingExtra", "Model", "ModelConfig", "ModelError", "RegardError",
+    "RegardWarning", "Score", "Trace", "TrainConfig", "TrainingError", "Translation", "UsageError", "__version__",
+    "available", "compare", "load", "look", "save", "train", "translate",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -68,13 +52,13 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """`regard.translate` and `regard.compare` are functions, though packages have these names too.
+    """`regard.translate`, `regard.train` and `regard.compare` are functions, though packages have these names too.
 
     Importing a submodule would otherwise put the module in the function's place.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, ModuleType) and name in ("translate", "compare")):
+        if not (isinstance(value, ModuleType) and name in ("translate", "train", "compare")):
             super().__setattr__(name, value)
 
 

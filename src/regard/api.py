@@ -127,7 +127,7 @@ class Model:
         decode, pipeline = self._configs(options)
         asked: dict[str, Any] = {"options": pipeline, "sentence": sentence, "edits": edits}
         searched = decode if target is None and self.manifest.model.has_decoder else None
-        return trace_text(self._translator, self._network, source, target, decode=searched, **asked)
+        return trace_text(self._translator, self.module, source, target, decode=searched, **asked)
 
     def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **options: Any) -> Look:
         """A page with every number of translating one sentence, displayed in a notebook; needs torch.
@@ -138,7 +138,7 @@ class Model:
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
         decode, pipeline = self._configs(options)
-        opened: Any = {"network": self._network, "engine": self._translator.engine}
+        opened: Any = {"network": self.module, "engine": self._translator.engine}
         asked = {"sentence": sentence, "options": pipeline, **to_dict(decode)}
         return look_at(self.folder, text, compare=find(compare) if compare else None, **opened, **asked)
 
@@ -222,9 +222,10 @@ class Model:
             )
 
     @functools.cached_property
-    def _network(self) -> Any:
-        from regard.engine.torch import load_model
-
+    def module(self) -> Any:
+        """The torch module with these weights, on the CPU in float32; changing it changes no translation."""
+        with needs_extra("torch", "the module of a model"):
+            from regard.engine.torch import load_model
         return load_model(self.folder)[0]
 
     def _configs(self, options: dict[str, Any]) -> tuple[DecodeConfig, TranslateOptions]:

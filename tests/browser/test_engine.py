@@ -62,6 +62,7 @@ VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
     "lstm, general": ("fp16", dict(**RECURRENT, architecture="lstm", attention="general")),
     "gru, dot": ("fp32", dict(**RECURRENT, architecture="gru", attention="dot", num_decoder_layers=1)),
     "bert": ("fp32", dict(architecture="encoder-only", position="learned", scaled_embedding=False, output_bias=True, output_transform=True, feed_forward="gelu-tanh")),
+    "alibi": ("int8", dict(position="alibi", d_model=48, num_heads=6, norm_placement="pre")),
     "rejected ideas": ("fp32", dict(position="scaled", norm="batch", d_k=7)),
 }  # fmt: skip
 SENTENCES = ["Le chat dort sur le lit.", "Écrivez à jean@uni.fr avant midi !", "IL PLEUT. Où vas-tu ?"]

@@ -35,6 +35,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     ),
     "learned, pre-norm, gelu": dict(position="learned", norm_placement="pre", feed_forward="gelu", embedding_norm=True),
     "relative, silu": dict(position="relative", num_buckets=8, max_distance=11, feed_forward="silu"),
+    "alibi, gelu": dict(position="alibi", feed_forward="gelu"),
     "gpt2": dict(**LEARNED, architecture="decoder-only", norm_placement="pre", feed_forward="gelu-tanh"),
     "bert": dict(
         **LEARNED, architecture="encoder-only", embedding_norm=True, feed_forward="gelu", output_transform=True
@@ -47,7 +48,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 SHALLOW = dict(num_encoder_layers=1, num_decoder_layers=1)
-OPENED = ("decoder-only", "learned, pre-norm, gelu", "relative, silu", "bert", "lstm", "gru, dot")
+OPENED = ("decoder-only", "learned, pre-norm, gelu", "relative, silu", "alibi, gelu", "bert", "lstm", "gru, dot")
 """variants whose panels are all opened"""
 
 ADD_UP = """async places => {

@@ -8,7 +8,7 @@ import pytest
 REFERENCE = Path(generate.__file__).parent
 
 
-@pytest.mark.parametrize("name", ["cli", "settings"])
+@pytest.mark.parametrize("name", ["cli", "settings", "api"])
 def test_a_page_is_regenerated_unchanged(name: str) -> None:
     written = (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
     assert getattr(generate, f"{name}_page")() == written, "run  python docs/reference/generate.py"

@@ -7,7 +7,7 @@ import regard
 
 NAMES = sorted(
     "DataConfig DataError DecodeConfig MissingExtra Model ModelConfig ModelError RegardError RegardWarning Score Trace "
-    "TrainConfig TrainingError Translation UsageError __version__ available compare load look translate".split()
+    "TrainConfig TrainingError Translation UsageError __version__ available compare load look save train translate".split()
 )
 
 
@@ -23,6 +23,6 @@ def test_no_module_hides_a_name() -> None:
     for module in ("api", "cli", "config", "errors", "files", "trace"):
         assert importlib.import_module(f"regard.{module}") is getattr(regard, module)
         assert module not in NAMES
-    for package in ("translate.pipeline", "compare.run"):
+    for package in ("translate.pipeline", "train.run", "compare.run"):
         importlib.import_module(f"regard.{package}")
-    assert inspect.isfunction(regard.translate) and inspect.isfunction(regard.compare)
+    assert all(map(inspect.isfunction, (regard.translate, regard.train, regard.compare)))

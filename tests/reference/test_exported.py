@@ -186,8 +186,9 @@ def test_the_program_runs_for_every_tokenizer(kind, to, tmp_path, monkeypatch, c
     [
         ("huggingface", {"architecture": "decoder-only"}, "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "),
         ("huggingface", {"architecture": "encoder-only"}, "a Hugging Face folder can only hold a model with architecture=encoder-decoder or decoder-only: got encoder-only; "),
-        ("ctranslate2", {"position": "relative"}, "a CTranslate2 folder can only hold a model with position=sinusoidal or learned or rotary: got relative; "),
-        ("onnx", {"position": "relative"}, "an ONNX graph holds no recurrent model, relative positions or d_k"),
+        ("ctranslate2", {"position": "alibi"}, "a CTranslate2 folder can only hold a model with position=sinusoidal or learned or rotary: got alibi; "),
+        ("onnx", {"position": "relative"}, "an ONNX graph must hold a whole model: it cannot hold position=relative; "),
+        ("huggingface", {"position": "alibi"}, "a marian folder can only hold a model with position=sinusoidal: got alibi; "),
         ("tensorflow", {}, "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx, web: got 'tensorflow'; "),
     ],
 )  # fmt: skip

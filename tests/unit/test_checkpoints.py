@@ -147,7 +147,7 @@ def test_stopped_at_any_call_there_is_a_whole_checkpoint(tmp_path, monkeypatch, 
 
 
 def test_what_is_not_read_back_does_not_count_and_a_vanished_folder_stays_so(tmp_path, monkeypatch):
-    import regard.train.checkpoints as module
+    from regard.train import checkpoints as module
 
     save(tmp_path, 1)
     real = module.save_file

@@ -52,7 +52,7 @@ def test_the_named_sizes():
         (ModelConfig, dict(source_vocab_size=29), "tied=all shares one table between both languages, so the vocabularies must be equal: got 29 and 32000; use a joint vocabulary or tied=decoder"),
         (ModelConfig, dict(output_transform=True), "output_transform is for an encoder-only model with a layer or rms norm and no gates: leave it out"),
         (ModelConfig, {**RECURRENT, "position": "rotary"}, "architecture=lstm takes no positions: got position=rotary; set position=none"),
-        (ModelConfig, dict(position="sinusoid"), "position must be one of sinusoidal, learned, rotary, relative, scaled, integer, none: got 'sinusoid' (did you mean 'sinusoidal'?); use one of these"),
+        (ModelConfig, dict(position="sinusoid"), "position must be one of sinusoidal, learned, rotary, relative, alibi, scaled, integer, none: got 'sinusoid' (did you mean 'sinusoidal'?); use one of these"),
         (DecodeConfig, dict(beam=257), "beam must be at most 256: got 257; give fewer"),
         (DecodeConfig, dict(top_p=0.0), "top_p must be above 0: got 0; use top_k=1 for the single best token"),
         (DecodeConfig, dict(n_best=5), "n_best must be at most beam: got n_best=5, beam=4; raise beam or lower n_best"),

@@ -70,6 +70,10 @@ class Recomputed:
 
     def stack(self, stack: str, side: str, num_layers: int) -> np.ndarray:
         x = self.known(f"{side}.input")
+        if self.config.position == "alibi":
+            apart = np.abs(np.subtract.outer(np.arange(len(x)), np.arange(len(x))))
+            # Of three heads: the two of two, then the first of four.
+            self.values[f"{stack}.position_bias"] = -apart * np.array([1 / 16, 1 / 256, 1 / 4])[:, None, None]
         if self.config.position == "relative":
             self.values[f"{stack}.position_bias"] = self.relative(stack, len(x))
         for layer in (f"{stack}.layers.{i}" for i in range(num_layers)):
@@ -115,7 +119,7 @@ class Recomputed:
         self.values[f"{path}.scores"] = np.einsum("hqd,hkd->hqk", query, key)
         self.values[f"{path}.scaled"] = self.known(f"{path}.scores") / np.sqrt(query.shape[-1])
         masked = self.known(f"{path}.scaled")
-        if self.config.position == "relative" and memory is None:
+        if self.config.position in ("relative", "alibi") and memory is None:
             masked = masked + self.known(f"{path.partition('.')[0]}.position_bias")
         if path.startswith("decoder") and memory is None:
             future = np.triu(np.ones(masked.shape[1:], dtype=bool), 1)

@@ -136,7 +136,7 @@ def test_fresh_weights_start_well_scaled(tiny_config):
             assert 0.8 * bound < weight.abs().max() <= bound, name
 
 
-@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "scaled", "integer"])
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "alibi", "scaled", "integer"])
 def test_order_enters_only_through_the_position(position, random_model):
     """Without positions a reordered source gives reordered vectors; with them it does not."""
     words = torch.tensor([[4, 9, 14, 19, 7]])
@@ -153,7 +153,7 @@ def test_order_enters_only_through_the_position(position, random_model):
 # torch says so on a processor without bf16 arithmetic, and computes it in another way
 @pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "alibi"])
 def test_a_model_runs_in_the_precision_of_its_weights(dtype, position, random_model, sentences):
     model = random_model(position=position)
     expected = sentences.real(model)

@@ -67,9 +67,6 @@ def train(
     if architecture in RECURRENT and recipe and request.size is None and request.architecture not in RECURRENT:
         request = replace(request, model=recurrent_like(request.model, architecture, attention or "additive"))
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
-    asked = request.data
-    if not (asked.source or asked.pairs or asked.text or asked.lesson or resume):
-        raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
     request = replace(request, init=find(init) if init else None)
     output = output or _folder_of(recipe)
     keep_memory()

@@ -13,6 +13,7 @@ from regard.config.fields import Count, Settings
 from regard.config.fields import check_types as check_types
 from regard.config.fields import from_dict as from_dict
 from regard.config.fields import to_dict as to_dict
+from regard.config.model import POSITIONS as POSITIONS
 from regard.config.model import RECURRENT as RECURRENT
 from regard.config.model import RUNNING_TEXT as RUNNING_TEXT
 from regard.config.model import SIZES as SIZES

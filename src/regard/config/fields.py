@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 from regard.errors import UsageError, suggest
 
 _Config = TypeVar("_Config")
+_Entry = TypeVar("_Entry")
 MOST_HYPOTHESES = 256  # of one sentence
 RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "positive": (lambda value: value > 0, "be above 0", "give a larger one"),
@@ -69,6 +70,14 @@ def check_types(kind: type, values: Mapping[str, Any], where: str) -> dict[str, 
         except TypeError:
             raise UsageError(f"{where}: {key} must be {_type_name(hint)}: got {value!r}; correct it") from None
     return found
+
+
+def registered(registry: Mapping[str, _Entry], name: str, kind: str) -> _Entry:
+    """What a registry has for a kind; one that it does not have is refused."""
+    if kind not in registry:
+        known = ", ".join(registry)
+        raise UsageError(f"{name} must be one of {known} here: got {kind!r}{suggest(kind, registry)}; use one of these")
+    return registry[kind]
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from regard.config.fields import Count, Settings
+from regard.config.fields import Count, Settings, registered
 from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
 Attention = Literal["scaled-dot", "additive", "dot", "general", "none"]
-Position = Literal["sinusoidal", "learned", "rotary", "relative", "scaled", "integer", "none"]
 Norm = Literal["layer", "rms", "batch"]
 NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"]
@@ -18,6 +17,23 @@ Tying = Literal["all", "decoder", "none"]
 Biases = Literal["all", "query-key-value", "none"]
 
 BASE = 10000.0  # of the wavelengths of positions, section 3.5
+POSITIONS = {
+    "sinusoidal": {"added", "onnx", "ctranslate2", "page"},
+    "learned": {"added", "onnx", "ctranslate2", "page"},
+    "rotary": {"rotated", "onnx", "ctranslate2", "page"},
+    "relative": {"biased", "page"},
+    "alibi": {"biased", "onnx", "page"},
+    "scaled": {"added", "onnx", "page"},
+    "integer": {"added", "onnx", "page"},
+    "none": {"onnx", "page"},
+}
+"""For each kind where it enters: added to the embedding, rotated queries and keys, or biased scores; then what can express
+it, and whatever is not named refuses it. Formulas are registered in `regard.model.position`."""
+if TYPE_CHECKING:
+    Position = str
+else:
+    Position = Literal[tuple(POSITIONS)]
+
 RECURRENT = ("rnn", "gru", "lstm")  # architectures that read and write word by word
 RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}  # objectives on running text: architecture
 _OF_TRANSFORMERS = {
@@ -62,7 +78,7 @@ class ModelConfig(Settings):
     window: Annotated[int | None, "positive"] = None
     """words that a word sees, itself included (Mistral); decoder-only, all words before it if not given"""
     position: Position = "sinusoidal"
-    """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), none (recurrent models), or the rejected ideas scaled and integer"""
+    """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), alibi (BLOOM), none (recurrent models), or the rejected ideas scaled and integer"""
     max_positions: Count = 1024
     """rows of a learned position table, and the context of an imported model; the other kinds have no limit"""
     rotary_base: Annotated[float, "positive"] = 10000.0
@@ -131,8 +147,8 @@ class ModelConfig(Settings):
             yield f"num_heads must be a multiple of num_key_value_heads, which queries share evenly: got {sizes}; change one"
         if self.architecture != "decoder-only" and (self.query_key_norm or self.window):
             yield f"query_key_norm and window are for a decoder-only model: got {self.architecture}; leave them out"
-        if self.window and self.position == "relative":
-            yield "window is for positions that are not relative: got position=relative; leave it out"
+        if self.window and "biased" in self.position_traits:
+            yield f"window is for positions that add nothing to the scores: got position={self.position}; leave it out"
         if self.num_buckets < 4 or self.max_distance <= self.num_buckets // 2:
             sizes = f"num_buckets={self.num_buckets}, max_distance={self.max_distance}"
             yield f"num_buckets must be at least 4, and max_distance above its half: got {sizes}; T5 has 32 and 128"
@@ -149,6 +165,10 @@ class ModelConfig(Settings):
                 yield f"{name} is for Transformers: got architecture={self.architecture}; leave it out"
         if self.d_state % 2:
             yield f"d_state is shared by the encoder's two directions, so it must be even: got {self.d_state}; change it"
+
+    @property
+    def position_traits(self) -> set[str]:
+        return registered(POSITIONS, "position", self.position)
 
     @property
     def head_dim(self) -> int:

@@ -103,6 +103,8 @@ def _open(
         raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
     if model.is_recurrent:
         raise UsageError(f"the onnxruntime engine runs Transformers: got architecture={model.architecture}; use torch")
+    if "onnx" not in model.position_traits:
+        raise UsageError(f"the onnxruntime engine must have a model's positions: got {model.position}; use torch")
     if encoder_alone or not model.has_decoder:
         from regard.engine.graphs import OnnxEncoder
 

@@ -80,6 +80,13 @@ class Call:
         self._session.run_with_iobinding(self._binding)
 
 
+def outputs_of(wanted: str, places: int, count: int, vocab_size: int) -> dict[str, np.ndarray]:
+    """The arrays of a pass's outputs: the best tokens at each place, or the log-probabilities of all."""
+    if wanted != "best":
+        return {wanted: np.empty((places, vocab_size), np.float32)}
+    return {"best_values": np.empty((places, count), np.float32), "best_tokens": np.empty((places, count), np.int64)}
+
+
 def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
     assert array.flags.c_contiguous
     way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)

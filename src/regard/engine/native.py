@@ -20,7 +20,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import Precision, compiler, pad
-from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, outputs_of
 from regard.engine.kernel_weights import PANEL, KernelWeights
 from regard.errors import ModelError, UsageError
 from regard.folder.checkpoint import check_weights
@@ -96,14 +96,9 @@ class KernelCall:
     ) -> None:
         wanted, rows, length, count, wants_attention = self.key = key
         self.sources, places, num_keys = state.sources, rows * length, state.sources.cross.shape[3]
-        shapes: dict[str, tuple[int, ...]] = {"best_values": (places, count), "best_tokens": (places, count)}
-        if wanted == "log_probabilities":
-            shapes = {wanted: (places, config.target_vocab_size)}
+        self.outputs = outputs_of(wanted, places, count, config.target_vocab_size)
         if wants_attention:
-            shapes["attention"] = places, config.num_heads, num_keys
-        self.outputs = {
-            name: np.empty(shape, np.int64 if name == "best_tokens" else np.float32) for name, shape in shapes.items()
-        }
+            self.outputs["attention"] = np.empty((places, config.num_heads, num_keys), np.float32)
         self.tokens, self.cache_rows, self.source_rows = (
             np.zeros((rows, length), np.int64),
             *np.zeros((2, rows), np.int64),

@@ -17,7 +17,7 @@ import numpy as np
 
 from regard.decode.interface import State
 from regard.engine import Precision, pad
-from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources, outputs_of
 from regard.engine.graphs import MEMORY, Graphs, is_x86
 
 MAX_PLACES = 256
@@ -203,8 +203,7 @@ class OnnxEngine:
                 call.read_from(state.sources)
             return call
         cache.block.calls.clear()  # a search asks one thing at a time
-        rows, vocab_size = state.num_rows, self.config.target_vocab_size
-        places = rows * length
+        rows, places = state.num_rows, state.num_rows * length
         inputs: dict[str, np.ndarray] = {
             "tokens": np.zeros((rows, length), np.int64),
             "positions": np.zeros(length, np.int64),
@@ -213,14 +212,7 @@ class OnnxEngine:
             "places": np.arange(places),
             "count": np.array([count]),
         }
-        outputs: dict[str, np.ndarray]
-        if wanted == "best":
-            outputs = {
-                "best_values": np.empty((places, count), np.float32),
-                "best_tokens": np.empty((places, count), np.int64),
-            }
-        else:
-            outputs = {"log_probabilities": np.empty((places, vocab_size), np.float32)}
+        outputs = outputs_of(wanted, places, count, self.config.target_vocab_size)
         if state.wants_attention:
             sentences, _, _, num_keys = state.sources.shape
             queries = places // sentences

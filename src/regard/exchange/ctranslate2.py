@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import ModelConfig
+from regard.config import POSITIONS, ModelConfig
 from regard.errors import needs_extra
 from regard.exchange.huggingface_files import token_ids
 from regard.exchange.name_table import position_table, require_exportable
@@ -26,7 +26,9 @@ def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
         from ctranslate2 import specs
     manifest = read_manifest(folder)
     config, files = manifest.model, read_files(folder, manifest)
-    kinds = dict(architecture=("encoder-decoder", "decoder-only"), position=("sinusoidal", "learned", "rotary"))
+    positions = tuple(each for each in POSITIONS if "ctranslate2" in POSITIONS[each])
+    activations = (*_ACTIVATIONS, *(f"gated-{each}" for each in _ACTIVATIONS))
+    kinds = dict(architecture=("encoder-decoder", "decoder-only"), position=positions, feed_forward=activations)
     embedding_norm = (True, False) if config.norm == "layer" else (False,)
     require_exportable("a CTranslate2 folder", config, **kinds, norm=("layer", "rms"), embedding_norm=embedding_norm)
     ours = read_tensors(folder, manifest)

@@ -148,8 +148,8 @@ def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: boo
 
 def _write_onnx(folder: Path, output: Path) -> None:
     onnx, manifest = _onnx(), read_manifest(folder)
-    if not onnx.covers(manifest.model):
-        raise UsageError("an ONNX graph holds no recurrent model, relative positions or d_k: use another format")
+    if setting := onnx.hindrance(manifest.model):
+        raise UsageError(f"an ONNX graph must hold a whole model: it cannot hold {setting}; use another format")
     with tempfile.TemporaryDirectory() as scratch:
         whole = Path(scratch) / "model"
         _write_own(folder, whole, "fp32", with_graphs=True)

@@ -26,12 +26,12 @@ no bit of a sum, and a sentence is translated alike in every batch"""
 def export(folder: str | Path) -> None:
     """Write the graphs of a model folder over its weight file.
 
-    int8 weights get a second pair of graphs, which computes in float32. A model that `covers` refuses gets none: the
-    torch engine runs it.
+    int8 weights get a second pair of graphs, which computes in float32. A model with a `hindrance` gets none: the torch
+    engine runs it.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
-    if not covers(manifest.model):
+    if hindrance(manifest.model):
         return
     check_weights(folder, manifest)
     header = read_header(folder)
@@ -55,10 +55,17 @@ def embed(folder: Path, output: Path) -> None:
         onnx.save(model, output / path.name, save_as_external_data=too_large, location=location)
 
 
-def covers(config: ModelConfig) -> bool:
-    """Whether a model has graphs: not recurrent, no relative positions, and with an encoder the paper's heads."""
+def hindrance(config: ModelConfig) -> str:
+    """The setting for which a model has no graphs; empty where it has them. With an encoder heads are the paper's."""
     plain_heads = config.d_attention == config.d_model and config.num_key_heads == config.num_heads
-    return not config.is_recurrent and config.position != "relative" and (plain_heads or not config.has_encoder)
+    can = {
+        "architecture": not config.is_recurrent,
+        "position": "onnx" in config.position_traits,
+        "norm": config.norm in blocks.NORMS,
+        "feed_forward": config.feed_forward.removeprefix("gated-") in blocks.ACTIVATIONS,
+        "num_key_value_heads" if config.d_k is None else "d_k": plain_heads or not config.has_encoder,
+    }
+    return next((f"{name}={getattr(config, name)}" for name, holds in can.items() if not holds), "")
 
 
 def _reader(g: Graph) -> None:
@@ -96,8 +103,10 @@ def _memory(g: Graph) -> tuple[str, str, str]:
     bias = g.op("Unsqueeze", bias, g.integers(1, 2), called="source_bias")
     turn = blocks.rotation(g, positions)
     x = blocks.embedding(g, "source", tokens, positions, lengths)
+    near = blocks.position_bias(g, positions, key_len)
+    here = g.op("Add", bias, near) if near else bias
     for i in range(config.num_encoder_layers):
-        x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, turn, fill, bias)
+        x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, turn, fill, here)
         x = blocks.feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = blocks.norm(g, "encoder.final_norm", x)

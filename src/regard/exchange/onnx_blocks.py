@@ -12,6 +12,8 @@ from regard.config.model import BASE
 from regard.errors import needs_extra
 from regard.exchange.onnx_graph import Graph, filled, linear
 
+NORMS = ("layer", "rms", "batch")
+ACTIVATIONS = ("relu", "gelu", "gelu-tanh", "silu")
 Rotation = tuple[str, str]  # the names of cosine and sine
 
 
@@ -25,7 +27,7 @@ def _angles(g: Graph, positions: str, num_features: int, times: int = 1) -> str:
 def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str | None:
     """What is added at each position, if anything; scaled positions use `lengths` if they are known."""
     config = g.config
-    if config.position in ("rotary", "none"):
+    if "added" not in config.position_traits:
         return None
     if config.position == "sinusoidal":
         angle = _angles(g, positions, config.d_model, times=2)
@@ -35,6 +37,7 @@ def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str |
         last = g.constant(config.max_positions - 1, np.int64)
         return g.lookup(f"{side}.position.weight", g.op("Min", positions, last))
     number = g.op("Cast", positions, to=TensorProto.FLOAT)
+    assert config.position in ("scaled", "integer"), config.position
     if config.position == "scaled":
         whole = g.integers(config.max_positions) if lengths is None else g.column(lengths)
         last = g.op("Max", g.op("Sub", whole, g.integers(1)), g.integers(1))
@@ -60,6 +63,20 @@ def rotation(g: Graph, positions: str) -> Rotation | None:
     number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
     angle = g.op("Mul", number, g.constant(rotary_frequencies(g.config).numpy()))
     return g.op("Cos", angle), g.op("Sin", angle)
+
+
+def position_bias(g: Graph, queries: str, num_keys: str) -> str:
+    """What positions add to the scores, [1, heads, queries, keys]; empty for kinds that add nothing."""
+    if "biased" not in g.config.position_traits:
+        return ""
+    assert g.config.position == "alibi", g.config.position
+    with needs_extra("torch", "writing the graph of positions that bias scores"):
+        from regard.model.alibi import slopes
+    num_keys = g.op("Cast", g.op("Squeeze", num_keys), to=TensorProto.INT64)
+    keys = g.op("Range", g.constant(0, np.int64), num_keys, g.constant(1, np.int64))
+    distance = g.op("Abs", g.op("Sub", keys, g.column(queries)))
+    by_head = g.constant(-slopes(g.config.num_heads).numpy()[None, :, None, None])
+    return g.op("Mul", by_head, g.op("Cast", distance, to=TensorProto.FLOAT))
 
 
 def rotate(g: Graph, x: str, by: Rotation | None, num_heads: int) -> str:
@@ -115,7 +132,9 @@ def cached_attention(g: Graph, query: str, key: str, value: str, past: tuple[str
     about: dict[str, Any] = dict(num_heads=counts[0], kv_num_heads=counts[1], scale=config.head_dim**-0.5)
     if config.window is not None:
         about["local_window_size"] = config.window
-    context = g.op("GroupQueryAttention", *widened, *past, "last", "total", more=new, **about)
+    bias = position_bias(g, "positions", "total")
+    last = ["last", "total", *(["", "", "", bias] if bias else [])]
+    context = g.op("GroupQueryAttention", *widened, *past, *last, more=new, **about)
     if padded_width(config.head_dim) == config.head_dim:
         return context
     wide = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))

@@ -14,6 +14,7 @@ from regard.config import ModelConfig, Position, to_dict
 from regard.look.run import Run
 from regard.look.session import Session
 from regard.look.subject import Subject, words
+from regard.model.alibi import slopes
 from regard.model.position import rotary_frequencies
 from regard.model.position_criteria import judge
 
@@ -109,11 +110,12 @@ def _hypotheses(run: Run) -> list[Document]:
 
 
 def _of_heads(config: ModelConfig) -> Document:
-    """What follows from the settings: heads, how many share a key, and the angle by which a word turns each rotary pair."""
+    """What follows from the settings: heads, how many share a key, the angles of rotary pairs, and the slopes of ALiBi."""
     if config.is_recurrent:
         return {"num_heads": 1}
     turns = rotary_frequencies(config).tolist() if config.position == "rotary" else []
-    return {"queries_per_key": config.num_heads // config.num_key_heads, "rotary_frequencies": turns}
+    falls = slopes(config.num_heads).tolist() if config.position == "alibi" else None
+    return {"queries_per_key": config.num_heads // config.num_key_heads, "rotary_frequencies": turns, "slopes": falls}
 
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:

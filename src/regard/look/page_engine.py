@@ -35,6 +35,8 @@ def hindrance(subject: Subject) -> str:
         return "This model was made in a program and is in no folder."
     if (size := (folder / WEIGHTS).stat().st_size) > MAX_MODEL_BYTES:
         return f"The weights are {size // 10**6} MB; a file carries at most {MAX_MODEL_BYTES // 10**6}."
+    if "page" not in manifest.model.position_traits:
+        return f"The page's engine has no position={manifest.model.position}."
     if manifest.tokenizer.kind == "tokenizers":
         described = json.loads((folder / manifest.tokenizer.source).read_bytes())
         if unknown := sorted(_parts(described) - _KNOWN_PARTS):

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.kernels.attention import fastest, packed, takes_packed
-from regard.model.layout import Visibility
+from regard.model.layout import Keys, Queries, Visibility
 from regard.model.linear import Linear, linear
 from regard.model.norm import AddAndNorm, make_head_norm
 from regard.model.position import Rotation, rotate
@@ -35,12 +35,8 @@ from regard.trace import Trace, keep
 
 
 def written_out(
-    query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch key_heads key_len head_dim"],
-    value: Float[Tensor, "batch key_heads key_len head_dim"],
-    visibility: Visibility | None,
-    trace: Trace | None = None,
-) -> Float[Tensor, "batch heads query_len head_dim"]:
+    query: Queries, key: Keys, value: Keys, visibility: Visibility | None, trace: Trace | None = None
+) -> Queries:
     """Equation 1, step by step. Without a visibility every key may be seen."""
     shape = query.shape[:3]
     # The queries that share a head of keys are so many rows of one product.
@@ -49,7 +45,7 @@ def written_out(
     scaled = keep(trace, "scaled", scores * query.shape[-1] ** -0.5)
     masked = scaled
     if visibility is not None:
-        masked = scaled if visibility.bias is None else scaled + visibility.bias
+        masked = scaled if visibility.bias is None else scaled + visibility.bias.to(scaled.dtype)
         masked = masked.masked_fill(~visibility.may_attend(), float("-inf"))
     masked = keep(trace, "masked", masked)
     weights = keep(trace, "weights", masked.softmax(dim=-1))
@@ -58,12 +54,8 @@ def written_out(
 
 
 def attention(
-    query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch key_heads key_len head_dim"],
-    value: Float[Tensor, "batch key_heads key_len head_dim"],
-    visibility: Visibility | None = None,
-    trace: Trace | None = None,
-) -> Float[Tensor, "batch heads query_len head_dim"]:
+    query: Queries, key: Keys, value: Keys, visibility: Visibility | None = None, trace: Trace | None = None
+) -> Queries:
     """Equation 1 by the fastest kernel; written out when there is a trace."""
     heads = None if trace is not None else fastest(query, key, value, visibility)
     return written_out(query, key, value, visibility, trace) if heads is None else heads
@@ -76,24 +68,20 @@ class KeyValueCache(Protocol):
     def append(self, new: KeyValue) -> KeyValueCache:
         """The cache with the keys and values of newer words at its end."""
 
-    def attend(
-        self, query: Float[Tensor, "batch heads query_len head_dim"], visibility: Visibility | None, trace: Trace | None
-    ) -> Float[Tensor, "batch heads query_len head_dim"]:
+    def attend(self, query: Queries, visibility: Visibility | None, trace: Trace | None) -> Queries:
         """Equation 1."""
 
 
 class KeyValue(NamedTuple):
     """Keys and values as plain tensors: a cache that is copied when it grows."""
 
-    key: Float[Tensor, "batch key_heads key_len head_dim"]
-    value: Float[Tensor, "batch key_heads key_len head_dim"]
+    key: Keys
+    value: Keys
 
     def append(self, new: KeyValue) -> KeyValue:
         return KeyValue(torch.cat([self.key, new.key], dim=2), torch.cat([self.value, new.value], dim=2))
 
-    def attend(
-        self, query: Float[Tensor, "batch heads query_len head_dim"], visibility: Visibility | None, trace: Trace | None
-    ) -> Float[Tensor, "batch heads query_len head_dim"]:
+    def attend(self, query: Queries, visibility: Visibility | None, trace: Trace | None) -> Queries:
         key, value = keep(trace, "key", self.key), keep(trace, "value", self.value)
         return attention(query, key, value, visibility, trace)
 

@@ -11,14 +11,17 @@ without `scaled_embedding` the factor is 1.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.dropout import Dropout
+from regard.model.layout import Tokens, Words
 from regard.model.norm import make_norm
-from regard.model.position import PositionalEncoding
+from regard.model.position import scheme_of
 from regard.trace import Trace, keep
 
 
@@ -30,21 +33,17 @@ class InputEmbedding(nn.Module):
         self.scale = config.d_model**0.5 if config.scaled_embedding else 1.0
         self.embedding = nn.Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
-        self.position = PositionalEncoding(config)
+        added = scheme_of(config).added
+        self.position: Any = None if added is None else added(config)
         self.norm = make_norm(config) if config.embedding_norm else None
         self.dropout = Dropout(dropout)
 
     def forward(
-        self,
-        tokens: Int[Tensor, "batch length"],
-        positions: Int[Tensor, "batch length"],
-        longest: int | None = None,
-        *,
-        trace: Trace | None = None,
-    ) -> Float[Tensor, "batch length d_model"]:
+        self, tokens: Tokens, positions: Tokens, longest: int | None = None, *, trace: Trace | None = None
+    ) -> Words:
         tokens = keep(trace, "tokens", tokens)
         x = keep(trace, "embedding", self.embedding(tokens) * self.scale)
-        if self.position.is_added:
+        if self.position is not None:
             x = x + keep(trace, "position", self.position(positions, longest).to(x.dtype))
         if self.norm is not None:
             x = keep(trace, "norm", self.norm(x))

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.feedforward import FeedForward
-from regard.model.layout import Layout, Visibility
+from regard.model.layout import Layout, Tokens, Visibility, Words
 from regard.model.norm import make_norm
-from regard.model.position import RelativePositionBias, Rotation, rotation
+from regard.model.position import Rotation, scheme_of
 from regard.trace import Trace, at, keep
 
 
@@ -34,13 +34,8 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config, dropout)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch source_len d_model"],
-        visibility: Visibility,
-        rotation: Rotation | None = None,
-        *,
-        trace: Trace | None = None,
-    ) -> Float[Tensor, "batch source_len d_model"]:
+        self, x: Words, visibility: Visibility, rotation: Rotation | None = None, *, trace: Trace | None = None
+    ) -> Words:
         x, _ = self.self_attention(x, visibility, rotation=rotation, trace=at(trace, "self_attention"))
         output: Tensor = self.feed_forward(x, trace=at(trace, "feed_forward"))
         return output
@@ -52,25 +47,22 @@ class Stack(nn.Module):
     def __init__(self, config: ModelConfig, layers: Iterable[nn.Module], *, looks_ahead: bool) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self.position_bias = (
-            RelativePositionBias(config, looks_ahead=looks_ahead) if config.position == "relative" else None
-        )
+        _, self.rotated, biased = scheme_of(config)
+        self.position_bias = None if biased is None else biased(config, looks_ahead=looks_ahead)
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
         self.config = config
 
     def _place(
-        self, positions: Int[Tensor, "batch length"], visibility: Visibility | None, trace: Trace | None
+        self, positions: Tokens, visibility: Visibility | None, trace: Trace | None
     ) -> tuple[Visibility | None, Rotation | None]:
-        """The visibility with the bias of relative positions, and the angles of rotary ones, where the model has them."""
+        """The visibility with the bias of its positions, and the angles of rotary ones, where the model has them."""
         if self.position_bias is not None:
             assert visibility is not None
             bias = self.position_bias(positions, visibility.key.positions())
             visibility = replace(visibility, bias=keep(trace, "position_bias", bias))
-        return visibility, rotation(positions, self.config) if self.config.position == "rotary" else None
+        return visibility, None if self.rotated is None else self.rotated(positions, self.config)
 
-    def _normalised(
-        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
-    ) -> Float[Tensor, "batch length d_model"]:
+    def _normalised(self, x: Words, trace: Trace | None) -> Words:
         return x if self.final_norm is None else keep(trace, "final_norm", self.final_norm(x))
 
 
@@ -81,18 +73,14 @@ class Encoder(Stack):
         layers = (EncoderLayer(config, dropout) for _ in range(config.num_encoder_layers))
         super().__init__(config, layers, looks_ahead=True)
 
-    def forward(
-        self, x: Float[Tensor, "batch source_len d_model"], layout: Layout, *, trace: Trace | None = None
-    ) -> Float[Tensor, "batch source_len d_model"]:
+    def forward(self, x: Words, layout: Layout, *, trace: Trace | None = None) -> Words:
         visibility, turned = self._place(layout.positions(), Visibility(layout, layout), trace)
         for i, layer in enumerate(self.layers):
             x = layer(x, visibility, turned, trace=at(trace, f"layers.{i}"))
         return self._normalised(x, trace)
 
 
-def sentence_vectors(
-    memory: Float[Tensor, "batch length d_model"], layout: Layout
-) -> Float[Tensor, "sequences d_model"]:
+def sentence_vectors(memory: Words, layout: Layout) -> Float[Tensor, "sequences d_model"]:
     """One vector a sentence: the mean of its words' vectors in context, brought to length 1; 0 for an empty one.
 
     So the dot product of two texts is the cosine of the angle between them. Reimers and Gurevych 2019, section 3,

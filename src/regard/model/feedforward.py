@@ -16,11 +16,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
+from regard.config.fields import registered
+from regard.model.layout import Words
 from regard.model.linear import Linear
 from regard.model.norm import AddAndNorm
 from regard.trace import Trace, keep
@@ -38,15 +39,13 @@ class FeedForward(AddAndNorm):
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
-        self.activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
+        self.activation = registered(ACTIVATIONS, "feed_forward", config.feed_forward.removeprefix("gated-"))
         has_bias = config.biases == "all"
         self.hidden = Linear(config.d_model, config.d_ff, has_bias)
         self.gate = Linear(config.d_model, config.d_ff, has_bias) if config.is_gated else None
         self.output = Linear(config.d_ff, config.d_model, has_bias)
 
-    def forward(
-        self, x: Float[Tensor, "batch length d_model"], *, trace: Trace | None = None
-    ) -> Float[Tensor, "batch length d_model"]:
+    def forward(self, x: Words, *, trace: Trace | None = None) -> Words:
         inputs = self.norm_input(x, trace)
         hidden = keep(trace, "hidden", self.hidden(inputs))
         activated = self.activation(hidden)

@@ -15,6 +15,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+Queries = Float[Tensor, "batch heads query_len head_dim"]
+Keys = Float[Tensor, "batch key_heads key_len head_dim"]
+"""keys, and values too"""
+Tokens = Int[Tensor, "batch length"]
+Words = Float[Tensor, "batch length d_model"]
+"""a vector for each token"""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -71,7 +78,7 @@ class Visibility:
     causal: bool = False
     """Hide the future: a word sees itself and the words before it."""
     bias: Float[Tensor, "batch heads query_len key_len"] | None = None
-    """Added to the score of each pair: relative positions."""
+    """Added to the score of each pair, by its distance."""
     window: int | None = None
     """Hide also what lies farther back: of these words before it, itself included, a word sees all."""
     earlier: int = 0

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.config.fields import registered
 from regard.model.embedding import InputEmbedding
 from regard.model.feedforward import ACTIVATIONS
 from regard.model.layout import Layout
@@ -32,7 +33,7 @@ class OutputTransform(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.hidden = nn.Linear(config.d_model, config.d_model)
-        self.activation = ACTIVATIONS[config.feed_forward]
+        self.activation = registered(ACTIVATIONS, "feed_forward", config.feed_forward)
         self.norm = make_norm(config)
 
     def forward(

@@ -12,12 +12,16 @@ sub-layer instead and leaves the residual path untouched (Xiong et al. 2020).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.config.fields import registered
 from regard.model.dropout import Dropout
+from regard.model.layout import Words
 from regard.trace import Trace, keep
 
 if torch.version.cuda is not None:
@@ -28,8 +32,7 @@ MOMENTUM = 0.1
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
-    kinds = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": MaskedBatchNorm}
-    return kinds[config.norm](config.d_model, eps=config.norm_epsilon)
+    return registered(NORMS, "norm", config.norm)(config.d_model, eps=config.norm_epsilon)
 
 
 def make_head_norm(config: ModelConfig) -> nn.Module | None:
@@ -46,18 +49,11 @@ class AddAndNorm(nn.Module):
         self.dropout = Dropout(dropout)
         self.norm_first = config.norm_placement == "pre"
 
-    def norm_input(
-        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
-    ) -> Float[Tensor, "batch length d_model"]:
+    def norm_input(self, x: Words, trace: Trace | None) -> Words:
         """The sub-layer's input: x, normalised with pre-norm."""
         return self._normalise(x, trace) if self.norm_first else x
 
-    def add_and_norm(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        output: Float[Tensor, "batch length d_model"],
-        trace: Trace | None,
-    ) -> Float[Tensor, "batch length d_model"]:
+    def add_and_norm(self, x: Words, output: Words, trace: Trace | None) -> Words:
         """LayerNorm(x + Sublayer(x)), given the sub-layer's output."""
         if self._is_one_kernel(x, trace):
             assert isinstance(self.norm, nn.LayerNorm)
@@ -71,9 +67,7 @@ class AddAndNorm(nn.Module):
         plain = isinstance(self.norm, nn.LayerNorm) and not self.norm_first
         return x.is_cuda and reads_only and plain and trace is None
 
-    def _normalise(
-        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
-    ) -> Float[Tensor, "batch length d_model"]:
+    def _normalise(self, x: Words, trace: Trace | None) -> Words:
         # Under autocast a norm returns fp32 whatever its input; the residual path stays as narrow as it was.
         return keep(trace, "norm", self.norm(x).to(x.dtype))
 
@@ -123,6 +117,9 @@ class MaskedBatchNorm(nn.Module):
             self.running_mean.lerp_(mean.to(self.running_mean.dtype), MOMENTUM)
             self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), MOMENTUM)
         return mean, variance
+
+
+NORMS: dict[str, Callable[..., nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": MaskedBatchNorm}
 
 
 def mark_words(module: nn.Module, is_word: Bool[Tensor, "batch length"]) -> None:

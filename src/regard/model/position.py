@@ -9,6 +9,7 @@ Beside it stand:
     learned     a table (section 3.5, last paragraph)
     rotary      query and key are turned instead of adding anything (Su et al. 2021)
     relative    a learned number for each distance is added to the scores (Raffel et al. 2020)
+    alibi       a number that grows with the distance is taken from them (Press et al. 2022, in `alibi`)
     integer     the position as a number, unbounded: a rejected idea
     scaled      the position divided by the sentence's length: a rejected idea, its steps vary
 
@@ -22,6 +23,7 @@ sqrt(d_k); its import multiplies the query's weights by it, so that equation 1 s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -29,7 +31,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.config.fields import registered
 from regard.config.model import BASE
+from regard.model.alibi import LinearBias
+from regard.model.layout import Tokens as Positions
+from regard.model.layout import Words
 
 if torch.version.cuda is not None:
     from regard.model.kernels.step import turned
@@ -45,13 +51,13 @@ class Rotation(NamedTuple):
     sin: Float[Tensor, "batch 1 length half"]
 
 
-def angles(positions: Int[Tensor, "batch length"], num_features: int) -> Float[Tensor, "batch length half"]:
+def angles(positions: Positions, num_features: int) -> Float[Tensor, "batch length half"]:
     """pos / 10000^(2i / num_features) for each pair of features i."""
     pairs = torch.arange(0, num_features, 2, device=positions.device, dtype=torch.float32)
     return positions[..., None].float() * BASE ** (-pairs / num_features)
 
 
-def sinusoidal(positions: Int[Tensor, "batch length"], d_model: int) -> Float[Tensor, "batch length d_model"]:
+def sinusoidal(positions: Positions, d_model: int) -> Words:
     """Sine on even features, cosine on odd ones."""
     angle = angles(positions, d_model)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
@@ -69,7 +75,7 @@ def rotary_frequencies(config: ModelConfig, device: torch.device | None = None) 
     return plain * (kept + (1 - kept) / config.rotary_factor)
 
 
-def rotation(positions: Int[Tensor, "batch length"], config: ModelConfig) -> Rotation:
+def rotation(positions: Positions, config: ModelConfig) -> Rotation:
     angle = (positions[..., None].float() * rotary_frequencies(config, positions.device))[:, None]
     return Rotation(angle.cos(), angle.sin())
 
@@ -94,23 +100,17 @@ class PositionalEncoding(nn.Module):
         self.d_model = config.d_model
         self.max_positions = config.max_positions
         self.table: Tensor | None = None
-        self.lengths: Int[Tensor, "batch length"] | None = None
+        self.lengths: Positions | None = None
         """Scaled kind: the length of the sentence each position belongs to, where it is known."""
         if self.kind == "learned":
             self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
             nn.init.normal_(self.weight, std=config.d_model**-0.5)
 
-    @property
-    def is_added(self) -> bool:
-        return self.kind not in ("rotary", "relative", "none")
-
     def tabulate(self, num_positions: int, device: torch.device) -> None:
         """Compute the first sinusoidal positions once; later calls look them up."""
         self.table = sinusoidal(torch.arange(num_positions, device=device)[None], self.d_model)[0]
 
-    def forward(
-        self, positions: Int[Tensor, "batch length"], longest: int | None = None
-    ) -> Float[Tensor, "batch length d_model"]:
+    def forward(self, positions: Positions, longest: int | None = None) -> Words:
         """The vectors of these positions, all of them below `longest` if it is given."""
         if self.kind == "sinusoidal":
             if self.table is None or longest is None or longest > len(self.table):
@@ -162,3 +162,24 @@ class RelativePositionBias(nn.Module):
         far = far / math.log(self.max_distance / num_near) * (num_buckets - num_near)
         far = (num_near + far.long()).clamp(max=num_buckets - 1)
         return first + torch.where(distance < num_near, distance, far)
+
+
+class Scheme(NamedTuple):
+    """The formula of a kind of positions: what is added to the embedding, rotated, or added to the scores of a stack."""
+
+    added: Callable[[ModelConfig], nn.Module] | None = None
+    rotated: Callable[[Positions, ModelConfig], Rotation] | None = None
+    biased: Callable[..., nn.Module] | None = None
+
+
+SCHEMES = {
+    **dict.fromkeys(("sinusoidal", "learned", "scaled", "integer"), Scheme(added=PositionalEncoding)),
+    "rotary": Scheme(rotated=rotation),
+    "relative": Scheme(biased=RelativePositionBias),
+    "alibi": Scheme(biased=LinearBias),
+    "none": Scheme(),
+}
+
+
+def scheme_of(config: ModelConfig) -> Scheme:
+    return registered(SCHEMES, "position", config.position)

@@ -1,20 +1,21 @@
 """Four criteria for positions, measured: for every scheme that a Transformer can have.
 
 A scheme that adds nothing to the embedding is judged by what encodes a position in it: rotary positions by the sines
-and cosines that turn the features, relative ones by the bucket of the distance from the first word.
+and cosines that turn the features, those that bias scores by what each head adds at the distance from the first word,
+or where that is learned, by its bucket.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import ModelConfig, Position
-from regard.model.position import PositionalEncoding, RelativePositionBias, rotation
+from regard.model.position import RelativePositionBias, scheme_of
 
 SHORT, LONG, VERY_LONG = 6, 60, 600
 """lengths of the sentences that are compared, in words"""
@@ -57,20 +58,23 @@ def position_vectors(
     """What distinguishes the positions of a sentence; `seed` initialises a learned table."""
     # A learned table has as many rows as the longest sentence that was foreseen.
     config = replace(config, position=kind, max_positions=LONG)
+    (added, rotated, biased), positions = scheme_of(config), torch.arange(length)[None]
+    if rotated is not None:
+        turn = rotated(positions, config)
+        return torch.cat([turn.cos, turn.sin], dim=-1)[0, 0]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoding, bias = PositionalEncoding(config), RelativePositionBias(config, looks_ahead=True)
-    positions = torch.arange(length)[None]
-    if kind == "none":
+        encoding: Any = added and added(config)
+        bias: Any = biased and biased(config, looks_ahead=True)
+    if bias is not None:
+        is_learned = isinstance(bias, RelativePositionBias)
+        if is_learned:
+            bias.weight.copy_(torch.arange(len(bias.weight))[:, None].expand_as(bias.weight))
+        found: Tensor = bias(positions, torch.zeros(1, 1, dtype=torch.long))[0, :, :, 0].T
+        return torch.nn.functional.one_hot(found[:, 0].long(), config.num_buckets).float() if is_learned else found
+    if encoding is None:
         return torch.zeros(length, 1)
-    if kind == "rotary":
-        turn = rotation(positions, config)
-        return torch.cat([turn.cos, turn.sin], dim=-1)[0, 0]
-    if kind == "relative":
-        bias.weight.copy_(torch.arange(len(bias.weight))[:, None].expand_as(bias.weight))
-        buckets = bias(positions, torch.zeros(1, 1, dtype=torch.long))[0, 0, :, 0]
-        return torch.nn.functional.one_hot(buckets.long(), config.num_buckets).float()
     encoding.lengths = torch.full((1, length), length)
-    found: Tensor = encoding(positions)[0]
+    found = encoding(positions)[0]
     # The simple schemes have one number a position, the same in every feature.
     return found[:, :1] if kind in ("scaled", "integer") else found

@@ -19,7 +19,7 @@ from regard.config import ModelConfig
 from regard.model.attention import KeyValueCache
 from regard.model.decoder import Decoder, DecoderState
 from regard.model.encoder import Encoder
-from regard.model.layout import Layout, Visibility
+from regard.model.layout import Layout, Tokens, Visibility, Words
 from regard.model.network import Network, TeacherForcing
 from regard.model.norm import mark_words
 from regard.model.recurrent import RecurrentEncoderDecoder
@@ -38,9 +38,7 @@ class Transformer(Network):
     def __init__(self, config: ModelConfig, dropout: float = 0.0) -> None:
         super().__init__(config, dropout, Encoder, Decoder)
 
-    def encode(
-        self, source: Int[Tensor, "batch source_len"], layout: Layout, *, trace: Trace | None = None
-    ) -> Float[Tensor, "batch source_len d_model"]:
+    def encode(self, source: Tokens, layout: Layout, *, trace: Trace | None = None) -> Words:
         """The memory: one vector in context for each source word."""
         self._mark_words(source, self.source, self.encoder)
         if self.config.position == "scaled":
@@ -65,7 +63,7 @@ class Transformer(Network):
         hidden, _ = self.decoder(x, positions, visibility, memory, cross_visibility, trace=at(trace, "decoder"))
         return hidden
 
-    def _mark_words(self, tokens: Int[Tensor, "batch length"], *modules: nn.Module) -> None:
+    def _mark_words(self, tokens: Tokens, *modules: nn.Module) -> None:
         """Only batch normalisation takes statistics over words, and only in training."""
         if self.config.norm == "batch" and self.training:
             for module in modules:
@@ -89,8 +87,8 @@ class Transformer(Network):
         return hidden[:, 0], state.advanced(past, self.config.window)
 
     def _step_visibility(self, positions: Int[Tensor, "batch 1"], key_len: int) -> Visibility | None:
-        """None: the newest word sees all words before it. Only the bias of relative positions needs their places."""
-        if self.config.position != "relative":
+        """None: the newest word sees all words before it. Only a bias by distance needs their places."""
+        if self.decoder.position_bias is None:
             return None
         lengths = positions[:, 0] + 1
         one = Layout.padded(torch.ones_like(lengths), 1)
@@ -125,9 +123,7 @@ class EncoderDecoder(Transformer, TeacherForcing):
 class DecoderOnly(Transformer):
     """A text in, its continuation out."""
 
-    def decode(
-        self, target: Int[Tensor, "batch target_len"], layout: Layout, *, trace: Trace | None = None
-    ) -> Float[Tensor, "batch target_len d_model"]:
+    def decode(self, target: Tokens, layout: Layout, *, trace: Trace | None = None) -> Words:
         """The last hidden vectors, all positions at once under the look-ahead mask."""
         return self._decode(target, layout, (), None, trace)
 
@@ -140,9 +136,7 @@ class DecoderOnly(Transformer):
         """The state before the first word."""
         return DecoderState(0, None)
 
-    def read_on(
-        self, tokens: Int[Tensor, "batch length"], state: DecoderState
-    ) -> tuple[Float[Tensor, "batch length d_model"], DecoderState]:
+    def read_on(self, tokens: Tokens, state: DecoderState) -> tuple[Words, DecoderState]:
         """The last hidden vectors after each of several more tokens, in one pass, and the state that has read them."""
         num_rows, length = tokens.shape
         positions = state.position + torch.arange(length, device=tokens.device).expand(num_rows, -1)

@@ -157,6 +157,8 @@ def check(request: Request) -> None:
         (train.optimizer == "muon" and train.sharded, "optimizer=muon updates whole matrices: got sharded=true"),
         (data.tokenizer_file and not data.joint, "tokenizer_file is one tokenizer for both languages: got joint=false"),
     ]
+    no_text = not (has_files or data.lesson)
+    problems.append((no_text, "training needs text: got none; give --source and --target, --pairs, or --text"))
     if train.freeze_embeddings:
         problems += [
             (train.sharded, "freeze_embeddings holds rows of whole tables: got sharded=true"),

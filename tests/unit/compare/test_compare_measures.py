@@ -59,6 +59,7 @@ def test_which_position_scheme_meets_which_criterion() -> None:
         "learned": [True, True, True, False],
         "rotary": [True, True, True, True],
         "relative": [False, True, True, True],
+        "alibi": [True, True, False, True],
         "scaled": [True, False, True, True],
         "integer": [True, True, False, True],
         "none": [False, True, True, True],

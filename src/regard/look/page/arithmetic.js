@@ -3,7 +3,7 @@
 import { count, readable, show, tokenLabels, wave } from "./numbers.js";
 import { Question } from "./question.js";
 import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
-import { range, total } from "./tensor.js";
+import { extent, range, total } from "./tensor.js";
 
 const SHOWN_EXPONENTIALS = 24;
 
@@ -78,7 +78,13 @@ const RULES = {
 
 	async position_bias(q) {
 		const [head, row, column] = q.index;
-		const { num_buckets: all, max_distance: most } = q.config;
+		const { num_buckets: all, max_distance: most, slopes } = q.config;
+		const slope = slopes?.[head];
+		if (slope) {
+			const steps = Math.abs(column - row);
+			const lines = [{ text: "steps", value: steps }, { text: "slope of the head", value: slope }];
+			return q.answer("The farther, the less.", "position_bias = −slope × steps", -slope * steps, { lines });
+		}
 		// An encoder has half of the buckets for each direction; a decoder only looks back.
 		const isTwoWay = q.place.name.startsWith("encoder");
 		const size = isTwoWay ? Math.floor(all / 2) : all;
@@ -201,7 +207,7 @@ const RULES = {
 	async probabilities(q) {
 		const [position, token] = q.index;
 		const logits = (await q.fetch("logits")).row(position);
-		const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
+		const [, largest] = extent(logits);
 		const exponentials = Array.from(logits, (value) => Math.exp(value - largest));
 		const best = Array.from(logits.keys()).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
 		const shown = new Set([...best.slice(0, SHOWN_EXPONENTIALS), token]);

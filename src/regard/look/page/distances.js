@@ -1,12 +1,13 @@
-/** Positions that are not added: rotary ones turn queries and keys, relative ones add a number for each distance. */
+/** Positions that are not added: rotary ones turn queries and keys, others add a number for each distance. */
 
 import { p } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { show, tokenLabels, wave } from "./numbers.js";
+import { show, tokenLabels } from "./numbers.js";
 import { card, codeLink, lead } from "./parts.js";
 import { attentions, parsePath } from "./structure.js";
 import { range } from "./tensor.js";
 
+const WHY = "Attention alone ignores order. This model adds nothing to the embedding: ";
 const MOST_DISTANT = 40;
 const MOST_ROWS = 24;
 
@@ -29,7 +30,7 @@ export async function rotaryCards(app) {
 	const query = await app.tensor(`${part.path}.query`);
 	const size = query.length(2);
 	/** @param {number} pair */
-	const speed = (pair) => app.config.rotary_frequencies?.[pair] ?? wave(1, 2 * pair, size).angle;
+	const speed = (pair) => app.config.rotary_frequencies?.[pair] ?? NaN;
 	const distances = range(MOST_DISTANT + 1);
 	const heads = range(query.length(0)).map((head) => {
 		// The length of each pair, which turning does not change.
@@ -37,7 +38,7 @@ export async function rotaryCards(app) {
 		return distances.map((distance) => pairs.reduce((sum, each, i) => sum + each * Math.cos(distance * speed(i)), 0) / Math.sqrt(size));
 	});
 	return [
-		lead("Attention alone ignores order. This model adds nothing to the embedding: it turns each query and key by an angle that grows with the position. The product of two then depends on how far apart they are, not on where they stand."),
+		lead(`${WHY}it turns each query and key by an angle that grows with the position. The product of two then depends on how far apart they are, not on where they stand.`),
 		card(
 			["Each pair of features turns like the hand of a clock", codeLink(app, "rotation")],
 			p("", `Each pair of features turns by ${show(speed(0), 2)} radians from one position to the next in the first pair, by ${show(speed(size / 2 - 1), 6)} in the last: the left pairs turn fast, as a second hand does, the right ones hardly. The band shows the cosine of the angle.`),
@@ -52,7 +53,7 @@ export async function rotaryCards(app) {
 }
 
 /** @param {App} app @returns {Promise<HTMLElement[]>} */
-export async function relativeCards(app) {
+export async function biasCards(app) {
 	const stack = parsePath(app.state.attention)?.stack ?? "encoder";
 	const bias = await app.tensor(app.has(`${stack}.position_bias`) ? `${stack}.position_bias` : "decoder.position_bias");
 	const [isDecoder, columns] = [bias.name.startsWith("decoder"), bias.length(2)];
@@ -63,10 +64,10 @@ export async function relativeCards(app) {
 	const { num_buckets: buckets, max_distance: most } = app.config;
 	const ways = isDecoder ? "It looks back only." : "Below 0 the key comes before the query, above 0 after it.";
 	return [
-		lead("Attention alone ignores order. This model adds nothing to the embedding: to each score it adds a learned number that depends only on how far the key is from the query."),
+		lead(`${WHY}to each score it adds a number that depends only on how far the key is from the query.`),
 		card(
 			["A number for each distance", codeLink(app, "position_bias")],
-			p("", `The ${isDecoder ? "decoder" : "encoder"} has ${buckets} numbers for each head, the same in every layer. Near distances have one each, farther ones share, and all from ${most} on have the last. A column is the position of the key minus that of the query. ${ways}`),
+			p("", `${app.config.slopes ? "Each head takes off its slope times the distance" : `The ${isDecoder ? "decoder" : "encoder"} has ${buckets} learned numbers for each head. Near distances have one each, farther ones share, and all from ${most} on have the last`}, the same in every layer. A column is the position of the key minus that of the query. ${ways}`),
 			byDistance(app, "number by distance", distances, heads, (head, i) => ({ name: bias.name, index: index(head, i) })),
 		),
 	];

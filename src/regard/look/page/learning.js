@@ -1,9 +1,8 @@
 /** How a model came to be: a slider over the snapshots of its training, the run's curves, and one training step taken apart. */
 
 import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
-import { matrix } from "./matrix.js";
 import { count, percent, readable, show, tokenLabels } from "./numbers.js";
-import { asking, barCells, card, lead } from "./parts.js";
+import { asking, band, barCells, card, lead } from "./parts.js";
 import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
@@ -207,22 +206,19 @@ async function heat(app, name) {
 	const values = await app.tensor(name);
 	const head = Math.min(app.state.head, (values.shape[0] ?? 1) - 1);
 	const size = values.shape.length;
-	/** @param {number} row @param {number} column */
-	const index = (row, column) => (size === 3 ? [head, row, column] : size === 2 ? [row, column] : [column]);
 	const [rows = 1, columns = 1] = size === 1 ? [1, values.shape[0]] : values.shape.slice(-2);
 	const inner = name.replace(/^grad:/, "");
 	const part = parsePath(inner);
 	const isSquare = part && /(scores|scaled|masked|weights)$/.test(inner) && size === 3;
 	const labels = /:/.test(inner) ? range(rows).map(String) : tokenLabels(sideOf(app.doc, inner));
-	return matrix({
+	return band(app, name, {
+		head,
 		title: name,
 		note: size === 3 ? `head ${head + 1}` : `${rows} × ${columns}`,
 		rows: labels,
 		columns: isSquare ? tokenLabels(sidesOf(app.doc, part).columns) : columns,
-		value: (row, column) => values.at(index(row, column)),
-		place: (row, column) => ({ name, index: index(row, column) }),
-		scale: "signed",
+		...(size === 1 && { value: (_, i) => values.at([i]), place: (_, i) => ({ name, index: [i] }) }),
+		markedRow: undefined,
 		rowHeight: rows > 32 ? 11 : 16,
-		open: app.open,
 	});
 }

@@ -33,7 +33,8 @@ const hasFinal = (app, stack) => isPre(app) && app.has(`${stack}.final_norm`);
 /** What is done to queries and keys by their position, in a box below self-attention. @param {App} app */
 function turned(app) {
 	const rotate = app.config.query_key_norm ? "norm, rotate q, k" : "rotate q, k";
-	return isPaper(app) ? "" : ({ rotary: rotate, relative: "+ bias by distance" }[app.config.position] ?? "");
+	const near = "+ bias by distance";
+	return isPaper(app) ? "" : ({ rotary: rotate, relative: near, alibi: near }[app.config.position] ?? "");
 }
 
 /** What a sub-layer's box says in small letters: what is not the paper's. @param {App} app @param {string} kind */

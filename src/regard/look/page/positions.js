@@ -2,7 +2,7 @@
 
 import { headStyle } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, legend, marks, p, table, tableRow, twin } from "./dom.js";
-import { relativeCards, rotaryCards } from "./distances.js";
+import { biasCards, rotaryCards } from "./distances.js";
 import { matrix } from "./matrix.js";
 import { show, tokenLabels, wave } from "./numbers.js";
 import { band, card, codeLink, lead } from "./parts.js";
@@ -81,7 +81,7 @@ function criteria(app) {
 }
 
 /** @type {Record<string, (app: App) => Promise<HTMLElement[]>>} */
-const NOT_ADDED = { rotary: rotaryCards, relative: relativeCards };
+const NOT_ADDED = { rotary: rotaryCards, relative: biasCards, alibi: biasCards };
 
 /** @type {Panel} */
 export const positionsPanel = {
@@ -97,8 +97,9 @@ export const positionsPanel = {
 		const traced = await app.tensor(name);
 		const { position: kind, d_model: width } = app.config;
 		const isWaves = kind === "sinusoidal";
-		const apart = range(traced.length(0)).map((i) => range(traced.length(0)).map((j) => distance(traced.row(i), traced.row(j))));
-		const numbers = range(traced.length(0)).map(String);
+		const places = range(traced.length(0));
+		const apart = places.map((i) => places.map((j) => distance(traced.row(i), traced.row(j))));
+		const numbers = places.map(String);
 		const gaps = matrix({
 			title: "distance between positions",
 			note: "from the traced vectors",

@@ -3,14 +3,14 @@
 import { bar, button, div, element, p, span } from "./dom.js";
 import { percent, readable } from "./numbers.js";
 import { card, codeLink, listed } from "./parts.js";
-import { total } from "./tensor.js";
+import { extent, total } from "./tensor.js";
 import { apply } from "./whatif.js";
 
 const SHOWN = 8;
 
 /** What a token is drawn from: the softmax of scores / temperature, of which the smallest set with the share top_p stays. @param {Float32Array} logits @param {number} temperature @param {number} topP @param {number} topK */
 function drawnFrom(logits, temperature, topP, topK) {
-	const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
+	const [, largest] = extent(logits);
 	const shares = Float64Array.from(logits, (value) => Math.exp((value - largest) / temperature));
 	/** @param {number} token */
 	const share = (token) => shares[token] ?? 0;

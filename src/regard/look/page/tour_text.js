@@ -106,13 +106,13 @@ export const STEPS = [
 	{
 		title: "Positions",
 		code: "position",
-		fits: (app) => app.has(`${side(app)}.position`) || ["rotary", "relative"].includes(app.config.position),
+		fits: (app) => app.config.position !== "none",
 		view: () => ({ view: "positions" }),
 		tell: async (app) => {
 			const kind = app.config.position;
 			const why = "Attention treats all tokens at once and would not notice if they were shuffled. ";
 			if (kind === "rotary") return [why, "So this model turns each query and key by an angle that grows with the position: their product then depends on the distance between them. The band below shows the angles."];
-			if (kind === "relative") return [why, "So this model adds to each score a learned number, one for each distance between query and key: these are below."];
+			if (["relative", "alibi"].includes(kind)) return [why, "So this model adds to each score a number for the distance between query and key: these are below."];
 			return [
 				why,
 				"So each position adds its own vector to the embedding there. Position 1 adds ",

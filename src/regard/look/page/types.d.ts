@@ -17,6 +17,7 @@ interface ModelConfig {
 	num_heads: number;
 	queries_per_key?: number;
 	rotary_frequencies?: number[];
+	slopes?: number[] | null;
 	query_key_norm?: boolean;
 	biases?: string;
 	window?: number | null;

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.model.layout import Visibility
+from regard.model.layout import Keys, Queries, Visibility
 
 if torch.version.cuda is not None:
     # These import the compiler, two seconds that a build for the CPU need not spend.
@@ -33,12 +33,7 @@ MAX_STORED_SCORES = 1 << 24
 """Maximum attention scores stored for the backward pass; above this the fused kernel recomputes them."""
 
 
-def fastest(
-    query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch key_heads key_len head_dim"],
-    value: Float[Tensor, "batch key_heads key_len head_dim"],
-    visibility: Visibility | None,
-) -> Float[Tensor, "batch heads query_len head_dim"] | None:
+def fastest(query: Queries, key: Keys, value: Keys, visibility: Visibility | None) -> Queries | None:
     """Equation 1 by the fastest kernel that fits; None where the written-out formula is as fast."""
     if query.shape[2] == 1 or _trains_bf16_on_cpu(query, key):
         return None
@@ -51,12 +46,7 @@ def fastest(
     return fused(query, key, value, visibility)
 
 
-def fused(
-    query: Float[Tensor, "batch heads query_len head_dim"],
-    key: Float[Tensor, "batch key_heads key_len head_dim"],
-    value: Float[Tensor, "batch key_heads key_len head_dim"],
-    visibility: Visibility | None,
-) -> Float[Tensor, "batch heads query_len head_dim"]:
+def fused(query: Queries, key: Keys, value: Keys, visibility: Visibility | None) -> Queries:
     """Equation 1 in one call of torch's `scaled_dot_product_attention`."""
     # Padding stands last, so a word that cannot see the future cannot see padding either.
     causal = visibility is not None and visibility.is_plainly_causal

@@ -13,6 +13,7 @@ export const added = (x, other) => x.map((value, i) => value + /** @type {number
 /** LayerNorm, RMSNorm or batch norm of each row. @param {Weights} weights @param {string} name @param {Float32Array} x [rows, d_model] @param {string} [kind] */
 export function normalised(weights, name, x, kind = weights.config.norm) {
 	const { config } = weights;
+	if (!["layer", "rms", "batch"].includes(kind)) throw new Error(`norm must be one that the page's engine has: got ${kind}`);
 	const gain = weights.vector(`${name}.weight`);
 	const bias = weights.vectors.get(`${name}.bias`);
 	const width = gain.length;
@@ -128,7 +129,8 @@ function rotaryFrequencies({ rotary_base: base = BASE, rotary_factor: factor = 1
 /** The vector to add for each position; null for the kinds that add none. @param {Weights} weights @param {string} side @param {number[]} positions @param {number} sourceLength of the scaled kind */
 export function positionVectors(weights, side, positions, sourceLength) {
 	const { position: kind, d_model: width, max_positions: most } = weights.config;
-	if (["rotary", "relative", "none"].includes(kind)) return null;
+	if (["rotary", "none"].includes(kind) || BIASES[kind]) return null;
+	if (!["sinusoidal", "learned", "scaled", "integer"].includes(kind)) throw new Error(`position must be one that the page's engine has: got ${kind}`);
 	if (kind === "learned") return weights.rows(`${side}.position.weight`, positions.map((each) => Math.min(each, most - 1)));
 	const values = new Float32Array(positions.length * width);
 	positions.forEach((position, row) => {
@@ -174,19 +176,23 @@ function bucket(distance, config, looksAhead) {
 	return first + Math.min(near + Math.floor(Math.fround(far)), count - 1);
 }
 
-/** What relative positions add to each score. @param {Weights} weights @param {string} stack @param {number[]} queries @param {number[]} keys @returns {Float32Array} [heads, queries, keys] */
+/** The kinds of positions that bias scores: what a head of a stack adds at a distance. */
+/** @type {Record<string, (weights: Weights, stack: string) => (head: number, distance: number) => number>} */
+export const BIASES = {
+	relative: (weights, stack) => {
+		const table = weights.parameter(`${stack}.position_bias.weight`);
+		const { config } = weights;
+		return (head, distance) => table[bucket(distance, config, stack === "encoder") * config.num_heads + head] ?? NaN;
+	},
+	alibi: ({ config: { num_heads: heads } }) => {
+		const power = 2 ** Math.floor(Math.log2(heads));
+		return (head, distance) => -Math.abs(distance) * Math.fround(2 ** ((-4 / power) * (head < power ? 2 * head + 2 : 2 * (head - power) + 1)));
+	},
+};
+
+/** What positions add to each score; null for the kinds that add nothing. @param {Weights} weights @param {string} stack @param {number[]} queries @param {number[]} keys @returns {Float32Array | null} [heads, queries, keys] */
 export function positionBias(weights, stack, queries, keys) {
-	const { config } = weights;
-	const table = weights.parameter(`${stack}.position_bias.weight`);
-	const heads = config.num_heads;
-	const bias = new Float32Array(heads * queries.length * keys.length);
-	queries.forEach((query, i) =>
-		keys.forEach((key, j) => {
-			const row = bucket(key - query, config, stack === "encoder");
-			for (let head = 0; head < heads; head++) {
-				bias[(head * queries.length + i) * keys.length + j] = table[row * heads + head] ?? NaN;
-			}
-		}),
-	);
-	return bias;
+	const bias = BIASES[weights.config.position]?.(weights, stack);
+	const heads = weights.config.num_heads;
+	return bias ? Float32Array.from(Array.from({ length: heads }, (_, head) => queries.map((query) => keys.map((key) => bias(head, key - query)))).flat(2)) : null;
 }

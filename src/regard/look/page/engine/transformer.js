@@ -35,12 +35,9 @@ class Stack {
 	forward(x, positions, past, memory, trace) {
 		const { config } = this.weights;
 		const here = at(trace, this.name);
-		let bias = null;
-		if (config.position === "relative") {
-			const keys = counted((positions[0] ?? 0) + positions.length);
-			const values = positionBias(this.weights, this.name, positions, keys);
-			bias = keep(here, "position_bias", [config.num_heads, positions.length, keys.length], values);
-		}
+		const keys = counted((positions[0] ?? 0) + positions.length);
+		const near = positionBias(this.weights, this.name, positions, keys);
+		const bias = near && keep(here, "position_bias", [config.num_heads, positions.length, keys.length], near);
 		const visibility = { bias, causal: this.name === "decoder", window: config.window };
 		/** @type {KeyValue[][]} */
 		const present = past.map(() => []);

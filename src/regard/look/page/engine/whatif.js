@@ -1,6 +1,6 @@
 /** What if? Each change a reader can ask for, as edits of the real pass and of the real search: `regard.look.whatif`. */
 
-import { rotated } from "./layers.js";
+import { BIASES, rotated } from "./layers.js";
 import { wordsOf } from "./tokenizer.js";
 
 /** @typedef {import("./trace.js").Value} Value */
@@ -79,7 +79,7 @@ function noPositions(config) {
 	if (config.position === "none") throw new Error("no-positions needs a model with positions: this has none");
 	/** @param {Value} value */
 	const zero = ({ shape, data }) => ({ shape, data: new Float32Array(data.length) });
-	if (config.position === "relative") {
+	if (BIASES[config.position]) {
 		return () => ({ "encoder.position_bias": zero, "decoder.position_bias": zero });
 	}
 	if (config.position !== "rotary") return () => ({ "source.position": zero, "target.position": zero });

@@ -281,7 +281,7 @@ def push(folder: Path, repository: str, *, revision: str = "", private: bool = F
             repo_id=repository,
             folder_path=folder,
             revision=revision or None,
-            allow_patterns=[CONFIG, WEIGHTS, CARD, SUMS, *manifest.tokenizer.names, "*.onnx"],
+            allow_patterns=[CONFIG, WEIGHTS, CARD, SUMS, *manifest.tokenizer.names, "*.onnx", "*.png"],
             commit_message=f"{folder.resolve().name}, a model of regard",
         )
     return str(commit.commit_url)

@@ -6,6 +6,7 @@ SHA256SUMS holds the checksums of weights and tokenizer; a folder may be without
 
 import contextlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,16 @@ def read_header(folder: str | Path) -> bytes:
 
 
 def read_card(folder: Path) -> str:
-    """The model card; empty where there is none."""
+    """The model card, without its pictures, which are files beside it; empty where there is none."""
     path = folder / CARD
-    return path.read_text("utf-8", "replace") if path.is_file() else ""
+    lines = path.read_text("utf-8", "replace").splitlines(keepends=True) if path.is_file() else []
+    return "".join(line for line in lines if not line.startswith("!["))
+
+
+def licence_of(folder: Path) -> str:
+    """The licence that a model's card names; `other` without one."""
+    named = re.search(r"^license: *(\S+)", read_card(folder), re.MULTILINE)
+    return named[1] if named else "other"
 
 
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:

@@ -107,13 +107,6 @@ class Manifest:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
 
 
-def licence_of(folder: Path) -> str:
-    """The licence that a model's card names; `other` without one."""
-    card = folder / "README.md"
-    lines = card.read_text("utf-8").splitlines() if card.is_file() else []
-    return next((line.removeprefix("license:").strip() for line in lines if line.startswith("license:")), "other")
-
-
 def read_manifest(folder: str | Path) -> Manifest:
     folder = Path(folder)
     path = folder / CONFIG

@@ -21,7 +21,8 @@ from typing import Any
 
 from regard.data.lines import decode, raw_lines
 from regard.files import write_file, writing
-from regard.folder.manifest import licence_of, read_manifest
+from regard.folder.checkpoint import licence_of
+from regard.folder.manifest import read_manifest
 from regard.text import is_looping
 from regard.train.recipe import Request
 from regard.translate.corpus import Execute, Job, Load

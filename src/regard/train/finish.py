@@ -20,7 +20,7 @@ from regard.data.running_text import RunningText
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder import checkpoint
-from regard.folder.manifest import Manifest, Task, licence_of
+from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.train import corpora
 from regard.train.checkpoints import average_best, weights_of
@@ -78,7 +78,10 @@ def finish(
         before, after = (Validation.of(found[step]) if step in found else "" for step in (0, steps[0]))
         gain = f"{before}; after step {steps[0]:,}: {after}" if steps[0] else "kept as it was: nothing later was better"
         say(f"validation of {name}: {gain}")
-        training |= {"started from": f"`{name}`, license: {licence_of(Path(plan.init))}", "validation of it": gain}
+        training |= {
+            "started from": f"`{name}`, license: {checkpoint.licence_of(Path(plan.init))}",
+            "validation of it": gain,
+        }
     num_parameters = sum(p.numel() for p in model.parameters())
     files = {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto}
     card = model_card(output.name, plan, num_parameters, training, scores)
@@ -182,7 +185,9 @@ def model_card(
     if model.is_recurrent:
         kind = f"A recurrent encoder-decoder ({model.architecture.upper()} cells, attention: {model.attention})"
     front = ["---", "library_name: regard", f"pipeline_tag: {tag}"]
-    front += [f"license: {licence_of(parent)}", f"base_model: {parent.name}"] if plan.init else ["license: other"]
+    front += (
+        [f"license: {checkpoint.licence_of(parent)}", f"base_model: {parent.name}"] if plan.init else ["license: other"]
+    )
     if languages:
         front += ["language:", *(f"- {code}" for code in languages)]
     if scores:  # in the form that the hub shows

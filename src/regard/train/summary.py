@@ -120,17 +120,13 @@ def summary(run: Path) -> dict[str, Any]:
         "finished": bool(result),
         "steps": train[-1]["step"] if train else 0,
         "minutes": round(train[-1]["seconds"] / 60, 2) if train else 0.0,
-        "given": _of_line(valid[0]) if plan.init and valid else None,
-        "best": best and _of_line(best),
+        "given": valid[0] if plan.init and valid else None,
+        "best": best,
         "scores": result.get("scores", []),
         "warnings": [line["text"] for line in lines_of(run / METRICS, "warning")],
         "snapshots": steps,
         "written": probes_of(run, steps[-1]) if steps else [],
     }
-
-
-def _of_line(line: dict[str, Any]) -> dict[str, Any]:
-    return {name: line.get(name) for name in ("step", "loss", "bleu", "kept")}
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -24,47 +24,12 @@ from regard.exchange.name_table import Family, NameTable, Values
 from regard.folder.manifest import Manifest, TokenizerFiles
 from regard.folder.tensors import Tensors, expected_tensors
 
-_PARTS = ("query", "key", "value", "output")
-_SETTINGS = {
-    "vocab_size": "target_vocab_size",
-    "num_hidden_layers": "num_decoder_layers",
-    "hidden_size": "d_model",
-    "intermediate_size": "d_ff",
-    "num_attention_heads": "num_heads",
-    "max_position_embeddings": "max_positions",
-    "rms_norm_eps": "norm_epsilon",
-}
 LLAMA: dict[str, Any] = dict(
     architecture="decoder-only", position="rotary", scaled_embedding=False, norm="rms", norm_placement="pre"
 )
 """settings of every model of the family"""
-HUGGING_FACE: NameTable = {
-    "target.embedding": "model.embed_tokens",
-    "decoder.final_norm": "model.norm",
-    "output": "lm_head",
-    **{f"self_attention.{part}": f"model.layers.{{i}}.self_attn.{part[0]}_proj" for part in _PARTS},
-    "self_attention.query_norm": "model.layers.{i}.self_attn.q_norm",
-    "self_attention.key_norm": "model.layers.{i}.self_attn.k_norm",
-    "self_attention.norm": "model.layers.{i}.input_layernorm",
-    "feed_forward.hidden": "model.layers.{i}.mlp.gate_proj",
-    "feed_forward.gate": "model.layers.{i}.mlp.up_proj",
-    "feed_forward.output": "model.layers.{i}.mlp.down_proj",
-    "feed_forward.norm": "model.layers.{i}.post_attention_layernorm",
-}
-GGUF: NameTable = {
-    "target.embedding": "token_embd",
-    "decoder.final_norm": "output_norm",
-    "output": "output",
-    **{f"self_attention.{part}": f"blk.{{i}}.attn_{part[0]}" for part in _PARTS[:3]},
-    "self_attention.output": "blk.{i}.attn_output",
-    "self_attention.query_norm": "blk.{i}.attn_q_norm",
-    "self_attention.key_norm": "blk.{i}.attn_k_norm",
-    "self_attention.norm": "blk.{i}.attn_norm",
-    "feed_forward.hidden": "blk.{i}.ffn_gate",
-    "feed_forward.gate": "blk.{i}.ffn_up",
-    "feed_forward.output": "blk.{i}.ffn_down",
-    "feed_forward.norm": "blk.{i}.ffn_norm",
-}
+HUGGING_FACE: NameTable = names.tables()["llama"]["modules"]
+GGUF: NameTable = names.tables()["gguf"]["modules"]
 _TEMPLATES: dict[ChatTemplate, tuple[str, str]] = {
     "chatml": ("<|im_start|>", "<|im_end|>"),
     "llama3": ("<|start_header_id|>", "<|eot_id|>"),
@@ -91,7 +56,7 @@ def config_of(values: Values, theirs: Tensors, table: NameTable = HUGGING_FACE) 
     begin = values.get("bos_token_id")
     pad = values.get("pad_token_id")
     return ModelConfig(
-        **names.settings_of(_SETTINGS, values),
+        **names.settings_of(names.tables()["llama"]["settings"], values),
         **_rotary(values),
         **LLAMA,
         source_vocab_size=values["vocab_size"],

@@ -15,26 +15,7 @@ from regard.exchange.name_table import ACTIVATIONS, Family, Values
 from regard.folder.tensors import Tensors, expected_tensors
 
 _PARTS = ("query", "key", "value")
-_GPT2_SETTINGS = {
-    "vocab_size": "target_vocab_size",
-    "n_layer": "num_decoder_layers",
-    "n_embd": "d_model",
-    "n_head": "num_heads",
-    "n_positions": "max_positions",
-}
-_GPT2_NAMES = {
-    "target.embedding": "transformer.wte",
-    "target.position": "transformer.wpe",
-    "self_attention.norm": "transformer.h.{i}.ln_1",
-    **{f"self_attention.{part}": f"transformer.h.{{i}}.attn.{part}" for part in _PARTS},
-    "self_attention.output": "transformer.h.{i}.attn.c_proj",
-    "feed_forward.norm": "transformer.h.{i}.ln_2",
-    "feed_forward.hidden": "transformer.h.{i}.mlp.c_fc",
-    "feed_forward.output": "transformer.h.{i}.mlp.c_proj",
-    "decoder.final_norm": "transformer.ln_f",
-    "output": "lm_head",
-}
-"""query, key and value stand for the parts of c_attn, one map there"""
+_GPT2, _BERT = names.tables()["gpt2"], names.tables()["bert"]
 _TRANSPOSED = re.compile(r"\.c_\w+\.weight$")  # linear maps, which are laid out [inputs, outputs]
 # Masks of old files, and the output's copy of the embedding table.
 _GPT2_IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
@@ -46,7 +27,7 @@ def _gpt2_config(values: Values, theirs: Tensors) -> ModelConfig:
     names.require(values, "add_cross_attention", False)
     end = values.get("eos_token_id", 50256)
     return ModelConfig(
-        **names.settings_of(_GPT2_SETTINGS, values),
+        **names.settings_of(_GPT2["settings"], values),
         architecture="decoder-only",
         source_vocab_size=values["vocab_size"],
         d_ff=values.get("n_inner") or 4 * values["n_embd"],
@@ -72,7 +53,7 @@ def _gpt2_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
                 split[name.replace("c_attn", part)] = own
         else:
             split[name] = tensor
-    return names.to_ours(_GPT2_NAMES, expected_tensors(config), split, _GPT2_IGNORED)
+    return names.to_ours(_GPT2["modules"], expected_tensors(config), split, _GPT2_IGNORED)
 
 
 def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], Tensors]:
@@ -95,7 +76,7 @@ def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[s
         ours.setdefault("output.weight", ours["target.embedding.weight"])
     if config.scaled_embedding:
         ours["target.embedding.weight"] = ours["target.embedding.weight"] * np.float32(config.d_model**0.5)
-    theirs = {names.their_name(_GPT2_NAMES, name): tensor for name, tensor in ours.items()}
+    theirs = {names.their_name(_GPT2["modules"], name): tensor for name, tensor in ours.items()}
     for name in [name for name in theirs if ".attn.query." in name]:
         parts = [theirs.pop(name.replace("query", part)) for part in _PARTS]
         theirs[name.replace("query", "c_attn")] = np.concatenate(parts)
@@ -104,7 +85,7 @@ def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[s
     values: dict[str, Any] = {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
-        **{key: getattr(config, name) for key, name in _GPT2_SETTINGS.items()},
+        **{key: getattr(config, name) for key, name in _GPT2["settings"].items()},
         "n_inner": config.d_ff,
         "activation_function": ACTIVATIONS[config.feed_forward],
         "layer_norm_epsilon": config.norm_epsilon,
@@ -116,20 +97,6 @@ def to_gpt2(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[s
     return values, theirs
 
 
-_BERT_NAMES = {
-    "source.embedding": "bert.embeddings.word_embeddings",
-    "source.position": "bert.embeddings.position_embeddings",
-    "source.norm": "bert.embeddings.LayerNorm",
-    **{f"self_attention.{part}": f"bert.encoder.layer.{{i}}.attention.self.{part}" for part in _PARTS},
-    "self_attention.output": "bert.encoder.layer.{i}.attention.output.dense",
-    "self_attention.norm": "bert.encoder.layer.{i}.attention.output.LayerNorm",
-    "feed_forward.hidden": "bert.encoder.layer.{i}.intermediate.dense",
-    "feed_forward.output": "bert.encoder.layer.{i}.output.dense",
-    "feed_forward.norm": "bert.encoder.layer.{i}.output.LayerNorm",
-    "transform.hidden": "cls.predictions.transform.dense",
-    "transform.norm": "cls.predictions.transform.LayerNorm",
-    "output": "cls.predictions",
-}
 # The next-sentence head, and copies of the embedding table and of the output's bias.
 _BERT_IGNORED = r"pooler\.|seq_relationship\.|predictions\.decoder\.|position_ids$|token_type_embeddings\.weight$"
 
@@ -139,15 +106,11 @@ def _bert_config(values: Values, theirs: Tensors) -> ModelConfig:
     names.require(values, "is_decoder", False)
     has_head = any(name.startswith("cls.") for name in theirs)
     return ModelConfig(
+        **names.settings_of(_BERT["settings"], values),
         architecture="encoder-only",
         source_vocab_size=values["vocab_size"],
         target_vocab_size=values["vocab_size"],
-        num_encoder_layers=values["num_hidden_layers"],
-        d_model=values["hidden_size"],
-        d_ff=values["intermediate_size"],
-        num_heads=values["num_attention_heads"],
         position="learned",
-        max_positions=values["max_position_embeddings"],
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_eps", 1e-12),
         embedding_norm=True,
@@ -162,7 +125,7 @@ def _bert_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
     for old, new in ((".gamma", ".weight"), (".beta", ".bias")):  # in the first published files
         theirs = {name.replace(old, new): tensor for name, tensor in theirs.items()}
     theirs = {re.sub(r"^(?=(embeddings|encoder|pooler)\.)", "bert.", name): theirs[name] for name in theirs}
-    ours = names.to_ours(_BERT_NAMES, expected_tensors(config), theirs, _BERT_IGNORED)
+    ours = names.to_ours(_BERT["modules"], expected_tensors(config), theirs, _BERT_IGNORED)
     # It adds a segment vector to every word. Here a text is one segment, so that of the first joins the positions.
     segments = theirs.get("bert.embeddings.token_type_embeddings.weight")
     if segments is not None:

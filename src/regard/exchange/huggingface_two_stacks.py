@@ -16,20 +16,7 @@ from regard.exchange import name_table as names
 from regard.exchange.name_table import ACTIVATIONS, Family, NameTable, Values
 from regard.folder.tensors import Tensors, expected_tensors
 
-_BART_SETTINGS = {
-    "vocab_size": "source_vocab_size",
-    "d_model": "d_model",
-    "encoder_layers": "num_encoder_layers",
-    "decoder_layers": "num_decoder_layers",
-    "encoder_ffn_dim": "d_ff",
-    "decoder_ffn_dim": "d_ff",
-    "encoder_attention_heads": "num_heads",
-    "decoder_attention_heads": "num_heads",
-    "max_position_embeddings": "max_positions",
-    "pad_token_id": "pad_id",
-    "decoder_start_token_id": "bos_id",
-    "eos_token_id": "eos_id",
-}
+_BART, _T5 = names.tables()["bart"], names.tables()["t5"]
 # Copies of the shared table, sinusoids, and heads of other tasks.
 _BART_IGNORED = r"embed_tokens\.weight$|lm_head\.(weight|bias)$|embed_positions\.weight$|^classification_head\."
 
@@ -42,7 +29,7 @@ def _bart_config(values: Values, theirs: Tensors) -> ModelConfig:
         names.require(values, "tie_word_embeddings", True)
     own_vocabulary = None if shared else values.get("decoder_vocab_size")
     return ModelConfig(
-        **names.settings_of(_BART_SETTINGS, values),
+        **names.settings_of(_BART["settings"], values),
         target_vocab_size=own_vocabulary or values["vocab_size"],
         position="learned" if kind == "bart" else "sinusoidal",
         scaled_embedding=bool(values.get("scale_embedding")),
@@ -55,22 +42,8 @@ def _bart_config(values: Values, theirs: Tensors) -> ModelConfig:
 
 
 def _bart_names(config: ModelConfig) -> NameTable:
-    layer, table = "model.{stack}.layers.{i}", {"output": "lm_head"}
-    for side, stack in (("source", "encoder"), ("target", "decoder")):
-        table[f"{side}.embedding"] = f"model.{stack}.embed_tokens"
-        table[f"{side}.position"] = f"model.{stack}.embed_positions"
-        table[f"{side}.norm"] = f"model.{stack}.layernorm_embedding"
-        table[f"{stack}.final_norm"] = f"model.{stack}.layer_norm"
-    if config.tied == "all":
-        table["source.embedding"] = "model.shared"
-    for ours, theirs in (("self_attention", "self_attn"), ("cross_attention", "encoder_attn")):
-        for part, short in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
-            table[f"{ours}.{part}"] = f"{layer}.{theirs}.{short}_proj"
-        table[f"{ours}.norm"] = f"{layer}.{theirs}_layer_norm"
-    table["feed_forward.hidden"] = f"{layer}.fc1"
-    table["feed_forward.output"] = f"{layer}.fc2"
-    table["feed_forward.norm"] = f"{layer}.final_layer_norm"
-    return table
+    own = {} if config.tied == "all" else {"source.embedding": "model.encoder.embed_tokens"}
+    return {**_BART["modules"], **own}
 
 
 def _bart_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
@@ -127,7 +100,7 @@ def to_bart(config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int) -
     values: dict[str, Any] = {
         "model_type": kind,
         "architectures": ["PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"],
-        **{key: getattr(config, name) for key, name in _BART_SETTINGS.items()},
+        **{key: getattr(config, name) for key, name in _BART["settings"].items()},
         "activation_function": ACTIVATIONS[config.feed_forward],
         "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
         "scale_embedding": config.scaled_embedding,
@@ -153,14 +126,11 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
         names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, "false where lm_head differs")
     pad_id = values.get("pad_token_id", 0)
     return ModelConfig(
+        **names.settings_of(_T5["settings"], values),
         source_vocab_size=values["vocab_size"],
         target_vocab_size=values["vocab_size"],
         num_encoder_layers=values["num_layers"],
         num_decoder_layers=values.get("num_decoder_layers") or values["num_layers"],
-        d_model=values["d_model"],
-        d_ff=values["d_ff"],
-        num_heads=values["num_heads"],
-        d_k=values["d_kv"],
         position="relative",
         num_buckets=values.get("relative_attention_num_buckets", 32),
         max_distance=values.get("relative_attention_max_distance", 128),
@@ -176,24 +146,7 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
 
 
 def _t5_names(config: ModelConfig) -> NameTable:
-    table = {"source.embedding": "shared", "target.embedding": "shared", "output": "lm_head"}
-    for stack, attentions in (
-        ("encoder", {"self_attention": "SelfAttention"}),
-        ("decoder", {"self_attention": "SelfAttention", "cross_attention": "EncDecAttention"}),
-    ):
-        table[f"{stack}.position_bias"] = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias"
-        table[f"{stack}.final_norm"] = f"{stack}.final_layer_norm"
-        for place, (ours, theirs) in enumerate(attentions.items()):
-            layer = f"{stack}.block.{{i}}.layer.{place}"
-            table[f"{stack}.{ours}.norm"] = f"{layer}.layer_norm"
-            for part in ("query", "key", "value", "output"):
-                table[f"{stack}.{ours}.{part}"] = f"{layer}.{theirs}.{part[0]}"
-        ours, layer = f"{stack}.feed_forward", f"{stack}.block.{{i}}.layer.{len(attentions)}"
-        table[f"{ours}.norm"] = f"{layer}.layer_norm"
-        table[f"{ours}.hidden"] = f"{layer}.DenseReluDense.{'wi_0' if config.is_gated else 'wi'}"
-        table[f"{ours}.gate"] = f"{layer}.DenseReluDense.wi_1"
-        table[f"{ours}.output"] = f"{layer}.DenseReluDense.wo"
-    return table
+    return {ours: name if config.is_gated else name.replace("wi_0", "wi") for ours, name in _T5["modules"].items()}
 
 
 def _t5_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:

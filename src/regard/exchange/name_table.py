@@ -1,7 +1,13 @@
-"""Name tables: what each of our modules is called in a foreign format, both ways; and what all foreign formats share."""
+"""Name tables: what each of our modules is called in a foreign format, both ways; and what all foreign formats share.
 
+The tables stand in names.toml.
+"""
+
+import functools
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +36,12 @@ class Family(NamedTuple):
     task: Task
     config_of: Callable[[Values, Tensors], ModelConfig]
     tensors_of: Callable[[Tensors, ModelConfig], Tensors]
+
+
+@functools.cache
+def tables() -> dict[str, dict[str, dict[str, str]]]:
+    """For each format the names of `modules`, and those of `settings` that are called otherwise there."""
+    return tomllib.loads(Path(__file__).with_name("names.toml").read_text("utf-8"))
 
 
 def their_name(table: NameTable, ours: str) -> str:

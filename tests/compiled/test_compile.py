@@ -95,3 +95,17 @@ def test_blanks_are_scored_in_one_graph_however_many_there_are(random_model):
         found = compiled(model, batch, **options)
         torch.testing.assert_close(found.loss, expected.loss, **CLOSE)
         torch.compiler.set_stance("fail_on_recompile")
+
+
+def test_a_step_of_additive_attention_is_compiled_once_for_all_lengths(random_model, sentences):
+    """The logits and gradients of the plain loop, and no other compilation for longer sentences."""
+    model = random_model(architecture="gru", attention="additive", d_state=24).train()
+    source, target = sentences.source_layout(), sentences.target_layout()
+    batch = (sentences.source, source, sentences.target, target)
+    expected = model(*batch)
+    model.decoder.compile_step()
+    assert_same_training_step(model, expected, model(*batch))
+    torch.compiler.set_stance("fail_on_recompile")
+    wider = [part if isinstance(part, Layout) else torch.cat([part, part], dim=1) for part in batch]
+    wider[1], wider[3] = (Layout.padded(2 * layout.lengths, 2 * layout.length) for layout in (source, target))
+    model(*wider).sum().backward()

@@ -124,7 +124,7 @@ def compare(
     output: Annotated[Path, opt.option("Models, results, report.", "FOLDER", "--output", "-o")] = Path("compare"),
     data: opt.RecipeData = Path("data"),
     jobs: Annotated[
-        int | None, Option("--jobs", "-j", help="Parallel trainings; by default one a core, or one on a GPU.")
+        int | None, Option("--jobs", "-j", help="Runs at a time; by default one a core, or eight on a GPU.")
     ] = None,
     only_report: Annotated[bool, Option("--only-report", help="Write the report again; train nothing.")] = False,
     quiet: opt.Quiet = False,

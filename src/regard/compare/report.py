@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
 
-from regard.compare.figures import draw_alignments, draw_curves, draw_heads, draw_variations, png
-from regard.compare.measures import NUM_SYMBOLS
-from regard.compare.results import CorpusResults, Curves, Results, best_head, measurement
-from regard.config import Position
+from regard.compare.figures import draw_alignments, draw_curves, png
+from regard.compare.measures import best_head
+from regard.compare.results import BudgetResults, Curves, Measurement, best_rate, read_results, swept
+from regard.compare.study import Study
+from regard.compare.texts import ORDINARY
+from regard.config import sized
 from regard.files import write_file
 from regard.model.position_criteria import judge
 
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURES = "figures"
+SIGNIFICANT = 0.05
+"""largest probability of chance at which a difference counts"""
 
 
-def write_report(results: Results, output: Path) -> Path:
+def write_report(study: Study, output: Path) -> Path:
     """Write the figures and both pages; without matplotlib the pages hold tables alone, and say so."""
-    report = Report(results)
+    report = Report(study, read_results(study, output), output)
     (output / FIGURES).mkdir(exist_ok=True)
     for name, content in report.pictures.items():
         write_file(output / FIGURES / f"{name}.png", content)
@@ -41,7 +45,7 @@ def write_report(results: Results, output: Path) -> Path:
         data = base64.b64encode(content).decode()
         body = body.replace(f'src="{_address(name)}"', f'src="data:image/png;base64,{data}"')
     template = (resources.files("regard.compare") / "report.html").read_text(encoding="utf-8")
-    page = Template(template).substitute(title=html.escape(results.study.title), body=body)
+    page = Template(template).substitute(title=html.escape(study.title), body=body)
     path = output / "report.html"
     write_file(path, page.encode())
     return path
@@ -54,33 +58,32 @@ def _address(picture: str) -> str:
 class Report:
     """The blocks of the Markdown, and the PNGs of the figures; a section without results is left out."""
 
-    def __init__(self, results: Results) -> None:
-        self.results, self.study = results, results.study
+    def __init__(self, study: Study, results: Sequence[BudgetResults], output: Path) -> None:
+        self.study, self.output = study, output
         self.pictures: dict[str, bytes] = {}
         self._draws = find_spec("matplotlib") is not None
-        files = list(results.files.values())
-        seeds = ", ".join(str(seed) for seed in sorted({task.seed for task in results.files}))
+        files = [f for runs in results for by_seed in runs.files.values() for f in by_seed.values()]
         commits = ", ".join(dict.fromkeys(each["commit"][:12] or "unknown" for each in files))
         machines = "; ".join(dict.fromkeys(each["hardware"] for each in files))
         versions = ", ".join(f"{name} {version}" for name, version in files[0]["versions"].items())
-        self._footer = f"Seeds {seeds}. Commit {commits}. {machines}."
-        self.blocks = [
-            f"# {self.study.title}",
-            f"*{self._footer} {versions}. ± is the standard deviation over the seeds.*",
-        ]
+        self._footer = f"Commit {commits}. {machines}."
+        self.blocks = [f"# {study.title}", f"*{self._footer} {versions}. ± is the standard deviation over the seeds.*"]
         if not self._draws:
             self.blocks.append("No pictures: install matplotlib, and regard compare --only-report draws them.")
-        self._models()
-        self._lengths()
-        self._speed()
-        self._recall()
-        self._alignments()
-        self._variations()
+        for corpus in dict.fromkeys(runs.corpus for runs in results):
+            of_corpus = [runs for runs in results if runs.corpus == corpus]
+            self._corpus(corpus, of_corpus[0].about)
+            for runs in of_corpus:
+                self._runs(runs)
+            self._rates(corpus)
+        for runs in results:
+            self._alignments(runs)
         self._positions()
 
-    def _table(self, head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-        names = list(head)
-        lines = [names, ["---"] * len(names), *rows]
+    def _table(self, rows: Sequence[Mapping[str, str]]) -> None:
+        """A row for each mapping; a column in which nothing stands is left out."""
+        head = [name for name in rows[0] if any(row[name] not in ("", "–") for row in rows)]
+        lines = [head, ["---"] * len(head), *([row[name] or "–" for name in head] for row in rows)]
         self.blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
 
     def _picture(self, name: str, caption: str, draw: Callable[[], Figure]) -> None:
@@ -89,164 +92,140 @@ class Report:
             self.blocks.append(f"![{name}]({_address(name)})")
         self.blocks.append(f"*{caption}*")
 
-    def _curves(self, name: str, caption: str, head: str, curves: Curves, **settings: Any) -> None:
-        """A figure, and its numbers as a table."""
-        digits = settings.pop("digits", 1)
-        self._picture(name, caption, partial(draw_curves, curves, **settings))
-        columns = next(iter(curves.values()))
-        rows = ((m, *(each.text(digits) for each in by.values())) for m, by in curves.items())
-        self._table((head, *map(str, columns)), rows)
+    def _corpus(self, name: str, about: Mapping[str, Any]) -> None:
+        parts = "; ".join(f"{len(rows):,} {part}" for part, rows in about["parts"].items() if rows)
+        self.blocks += [
+            f"## {name}",
+            f"{' to '.join(about['languages'])}: {about['train']:,} training pairs, the longest source "
+            f"{about['longest']} words; {about['valid']:,} validation pairs; test pairs: {parts}; a vocabulary "
+            f"of {about['vocabulary']:,} tokens, the same for every model.",
+        ]
 
-    def _training(self, corpus: CorpusResults, model: str) -> list[str]:
-        """Seeds, parameters, updates, seconds and loss of a model."""
-        files = corpus.files[model]
-        losses = measurement(e["losses"][-1][2] if e.get("losses") else None for e in files)
-        seconds = measurement(each.get("seconds", {}).get("training") for each in files)
-        steps = measurement(each.get("steps") for each in files)
-        size = f"{files[0]['num_parameters']:,}"
-        return [str(len(files)), size, steps.text(0), seconds.text(0), losses.text(3)]
+    def _runs(self, runs: BudgetResults) -> None:
+        """The models of a budget, how they learn, their scores by length, and the variations."""
+        metric, axis, label = runs.about["metric"], "step", "updates"
+        if runs.is_timed:
+            axis, label = "seconds", "seconds of training, each run alone on the machine"
+        name = f"{runs.corpus}-{runs.budget}"
+        self.blocks.append(f"### {runs.corpus}: {runs.budget} ({_settings(self.study.budgets[runs.budget].train)})")
+        self._table([self._row(runs, model) for model in runs.models])
+        if learning := runs.learning(axis):
+            draw = partial(draw_curves, learning, xlabel=label, ylabel="validation loss", title=f"learning, {name}")
+            self._picture(f"learning-{name}", f"Validation loss over {label}; the mean over the seeds.", draw)
+        for i, (label, groups) in enumerate(runs.about["groups"].items(), start=1):
+            if groups:
+                curves: Curves = {
+                    model: {group: runs.scores(model, f"{label}/{group}") for group in groups} for model in runs.models
+                }
+                longest = runs.about["longest"]
+                caption = f"{metric} by {label}; the longest source of training has {longest} words."
+                draw = partial(draw_curves, curves, xlabel=label, ylabel=metric, title=name, ylim=(0, None))
+                self._picture(f"length-{name}-{i}", caption, draw)
+                rows = {model: {group: each.text() for group, each in by.items()} for model, by in curves.items()}
+                rows = {"sentences": {group: f"{len(each):,}" for group, each in groups.items()}, **rows}
+                self._table([{f"{metric} by {label}": name, **row} for name, row in rows.items()])
+        if runs.variations:
+            self.blocks.append(f"#### One setting of {self.study.reference} changed at a time (the paper's Table 3)")
+            self._table([self._row(runs, model) for model in runs.variations])
 
-    def _models(self) -> None:
-        self.blocks.append("## The models")
-        for corpus in self.results.corpora:
-            facts = corpus.facts
-            self.blocks += [
-                f"### {corpus.name}",
-                f"{' to '.join(facts['languages'])}: {facts['train']:,} training pairs, with sources of at most "
-                f"{facts['longest_train']} words; {facts['valid']:,} validation pairs, {facts['test']:,} test pairs; "
-                f"a vocabulary of {facts['vocabulary']:,} tokens, the same for every model.",
-            ]
-            within, beyond = (len(corpus.parts[part]) for part in ("within", "beyond"))
-            head = ("model", "seeds", "parameters", "updates", "seconds", "loss", "BLEU")
-            scores = {
-                name: [corpus.bleu[name][part].text() for part in ("all", "within", "beyond")] for name in corpus.models
-            }
-            self._table(
-                (*head, f"as in training ({within:,} sentences)", f"longer ({beyond:,})"),
-                ((name, *self._training(corpus, name), *scores[name]) for name in corpus.models),
-            )
+    def _row(self, runs: BudgetResults, model: str) -> dict[str, str]:
+        """What is known of a model: its settings, its size, what it took, how good it became."""
+        files, contender = list(runs.files[model].values()), self.study.contenders[model]
+        work = Measurement(f["flops"] * f["tokens"] / 1e12 for f in files if "tokens" in f)
+        speed = Measurement(f["tokens"] / f["seconds"] for f in files if "tokens" in f)
+        losses = Measurement(min(line["loss"] for line in f["losses"]) for f in files if "losses" in f)
+        scores = {
+            f"{runs.about['metric']}, {p}": runs.scores(model, p) for p, rows in runs.about["parts"].items() if rows
+        }
+        return {
+            "model": model,
+            "changed": _settings(contender.changes) if contender.varies else "",
+            "seeds": str(len(files)),
+            "rate": ", ".join(dict.fromkeys(f"{f['rate']:g}" for f in files if "rate" in f)),
+            "parameters": f"{files[0]['num_parameters']:,}",
+            "updates": runs.of(model, "steps").text(0),
+            # Runs counted in steps may share the machine.
+            "seconds": runs.of(model, "seconds").text() if runs.is_timed else "",
+            "tokens/s": speed.text(0) if runs.is_timed else "",
+            "TFLOP": work.text(2),
+            "loss": losses.text(3),
+            **{part: each.text() for part, each in scores.items()},
+            f"against {self.study.reference}": self._against(runs, model),
+        }
 
-    def _lengths(self) -> None:
-        self.blocks.append("## 1. BLEU against sentence length")
-        for corpus in self.results.corpora:
-            if corpus.models:
-                longest = corpus.facts["longest_train"]
-                self._curves(
-                    f"length-{corpus.name}",
-                    f"{corpus.name}: the mean over the seeds; bars are their standard deviation. Training ends at "
-                    f"{longest} words.",
-                    "BLEU by source words",
-                    {name: {group: corpus.bleu[name][group] for group in corpus.groups} for name in corpus.models},
-                    title=f"BLEU against sentence length, {corpus.name}",
-                    xlabel=f"words of the source (at most {longest} in training)",
-                    ylabel="BLEU",
-                    ylim=(0, None),
-                )
+    def _against(self, runs: BudgetResults, model: str) -> str:
+        """The difference to the reference, and in how many seeds a paired bootstrap finds it."""
+        if not (p_values := runs.p_values.get(model)):
+            return ""
+        difference = runs.scores(model, ORDINARY).mean - runs.scores(self.study.reference, ORDINARY).mean
+        found = sum(p < SIGNIFICANT for p in p_values)
+        return f"{difference:+.1f}, p < {SIGNIFICANT} in {found} of {len(p_values)}"
 
-    def _speed(self) -> None:
-        config = self.study.speed
-        if config is None or not self.results.speeds:
+    def _rates(self, corpus: str) -> None:
+        losses = {name: swept(name, corpus, self.output) for name in self.study.contenders}
+        losses = {name: found for name, found in losses.items() if found}
+        if not losses:
             return
-        self.blocks.append("## 2. Training speed against length")
-        for device, curves in self.results.speeds.items():
-            self._curves(
-                f"speed-{device}",
-                f"Forward, backward and Adam on batches of {config.batch_tokens:,} tokens, all sentences of one length, "
-                f"{config.repeats} measurements; processor time of one core on a CPU, elapsed time on a GPU.",
-                f"tokens/s on {device}, by length",
-                curves,
-                digits=0,
-                title=f"training speed, {device}",
-                xlabel="tokens of the source and of the target",
-                ylabel="training tokens a second",
-                xscale="log",
-                yscale="log",
-            )
-
-    def _recall(self) -> None:
-        config, curves = self.study.recall, self.results.recalls
-        if config is None or not curves:
-            return
-        self.blocks.append("## 3. Reference window")
-        self._curves(
-            "recall",
-            f"One of {NUM_SYMBOLS} symbols among meaningless words, in the middle of the text, to be named at the end. "
-            f"{config.steps:,} updates of {config.batch_tokens:,} words on distances up to {config.longest_train:,}; "
-            f"{config.num_tests} texts at each distance.",
-            "accuracy by distance",
-            curves,
-            digits=2,
-            title="reference window",
-            xlabel="words since the symbol",
-            ylabel="accuracy of recalling it",
-            xscale="log",
-            ylim=(0, 1.03),
-        )
-
-    def _alignments(self) -> None:
-        config = self.study.alignment
-        drawn = [corpus for corpus in self.results.corpora if corpus.num_drawn]
-        if config is None or not drawn:
-            return
-        self.blocks.append("## 4. Alignments")
-        for corpus in drawn:
-            caption = (
-                f"{corpus.name}: attention to the source tokens (columns) while the reference's tokens (rows) are "
-                f"written, seed {self.study.seeds[0]}, each model's best head. Agreement: the share of tokens for "
-                "which both attend most to the same one; right: of words with a known counterpart, the share that "
-                f"attends most to it. Over {config.num_scored} sentences of at most {config.longest} words."
-            )
-            self._picture(f"alignment-{corpus.name}", caption, partial(draw_alignments, corpus))
-            every = f"{corpus.name}: every head on the first of these sentences."
-            self._picture(f"heads-{corpus.name}", every, partial(draw_heads, corpus))
-            for model in corpus.alignments:
-                self._heads(corpus, model)
-
-    def _heads(self, corpus: CorpusResults, model: str) -> None:
-        """The heads of a model over its seeds: agreement with the first model, and how often right."""
-        by_seed = corpus.head_scores(model)
-        best = [best_head(scores) for scores in by_seed]
         rows = []
-        for head, scores in enumerate(zip(*by_seed, strict=True)):
-            agreed = measurement(score.agreed for score in scores).text(2)
-            right = measurement(score.right for score in scores).text(2)
-            note = f"best in {best.count(head)} of {len(best)}" if head in best else ""
-            rows.append((scores[0].name, agreed, right, note))
-        first = next(iter(corpus.alignments))
-        self._table((model, f"agreement with {first}", "right", ""), rows)
+        for name, found in losses.items():
+            best = best_rate(found)
+            cells = {
+                rate: f"{found[rate]:.3f}" if rate in found else "" for rate in sorted(set().union(*losses.values()))
+            }
+            cells[best] = f"**{cells[best]}**"
+            note = "at the edge" if best in (min(found), max(found)) else ""
+            rows.append({"rate": name, **{f"{rate:g}": cell for rate, cell in cells.items()}, "note": note})
+        extent = _settings(self.study.sweep)
+        self.blocks.append(f"### {corpus}: the lowest validation loss at each learning rate ({extent})")
+        self._table(rows)
 
-    def _variations(self) -> None:
-        varied = [corpus for corpus in self.results.corpora if corpus.variations]
-        if varied:
-            self.blocks.append("## 5. One setting changed at a time (the paper's Table 3 in small)")
-        for corpus in varied:
-            rows = []
-            for name in corpus.variations:
-                contender = self.study.contenders[name]
-                changes = ", ".join(f"{key}={value}" for key, value in contender.changes.items())
-                seeds, size, steps, _, loss = self._training(corpus, name)
-                scores = [corpus.bleu[name][part].text() for part in ("within", "beyond")]
-                changed = changes if contender.varies else "–"
-                rows.append((name, changed, seeds, size, steps, loss, *scores))
-            caption = f"{corpus.name}: the model {self.study.varied} with one setting changed."
-            self._picture(f"variations-{corpus.name}", caption, partial(draw_variations, corpus))
-            longest, num_longer = corpus.facts["longest_train"], len(corpus.parts["beyond"])
-            head = ("model", "changed", "seeds", "parameters", "updates", "loss")
-            ends = (f"BLEU ≤ {longest} words", f"> {longest} ({num_longer:,} sentences)")
-            self._table((*head, *ends), rows)
+    def _alignments(self, runs: BudgetResults) -> None:
+        found = {
+            name: of_seeds
+            for name, files in runs.files.items()
+            if (of_seeds := [f["alignments"] for f in files.values() if (f.get("alignments") or {}).get("links")])
+        }
+        if not found:
+            return
+        name, first = f"{runs.corpus}-{runs.budget}", next(iter(found.values()))[0]
+        self.blocks.append(f"## Alignments, {runs.corpus}, {runs.budget}")
+        caption = (
+            "Attention to the source tokens (columns) while the reference's tokens (rows) are written, seed "
+            f"{self.study.seeds[0]}, each model's best head."
+        )
+        if first["drawn"]:
+            of_first = {model: of_seeds[0] for model, of_seeds in found.items()}
+            self._picture(f"alignment-{name}", caption, partial(draw_alignments, of_first))
+        rows = []
+        for model, of_seeds in found.items():
+            best = [best_head(each) for each in of_seeds]
+            heads = dict.fromkeys(first["heads"][head] for first, (head, *_) in zip(of_seeds, best, strict=True))
+            right = Measurement(100 * share for _, share, _ in best).text()
+            rows.append({"model": model, "right, %": right, "head": ", ".join(heads)})
+        rows.append({"model": "the same place", "right, %": f"{100 * best_head(first)[2]:.1f}", "head": "a guess"})
+        self._table(rows)
+        links = first["links"][1::2]
+        self.blocks.append(
+            f"*Of {sum(links):,} target words in {len(links):,} sentences whose counterpart the dictionary knows, the "
+            "share that attends most to it; a head is chosen on as many other sentences.*"
+        )
 
     def _positions(self) -> None:
-        """The four criteria, for positions as wide as the varied model's."""
-        if not self.study.varied:
+        """The four criteria, where positions are varied, for those as wide as the reference's."""
+        kinds = [each.changes["position"] for each in self.study.contenders.values() if "position" in each.changes]
+        if not kinds:
             return
-        config = self.study.contenders[self.study.varied].config(vocabulary=4)
-        verdicts = {kind: judge(config, kind) for kind in get_args(Position)}
-        self.blocks.append("## 6. Four criteria for positions")
+        recipe = self.study.contenders[self.study.reference].recipe
+        config = sized(recipe.size or "tiny", **recipe.model)
+        self.blocks.append("## Four criteria for positions")
         self._table(
-            ("positions", *(each.criterion for each in verdicts["sinusoidal"])),
-            (
-                (kind, *(f"{'yes' if each.holds else 'no'}: {each.measured}" for each in found))
-                for kind, found in verdicts.items()
-            ),
+            [
+                {"positions": kind, **{c: f"{'yes' if holds else 'no'}: {m}" for c, holds, m in judge(config, kind)}}
+                for kind in dict.fromkeys([config.position, *kinds])
+            ]
         )
         self.blocks.append("*Computed, not trained: a learned table is judged as it is before training.*")
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in values.items()) or "as in [train]"

@@ -1,69 +1,94 @@
 """The tasks of a comparison, the files of their results, and the numbers that the report takes from these.
 
-results/texts/CORPUS.json                the test set
-results/models/CORPUS/NAME-SEED.json     translations of the test set, alignments, time, parameters
-results/recall/NAME-SEED.json            accuracy by distance
-results/speed/NAME-DEVICE.json           tokens a second by length
+results/texts/CORPUS.json                    the test set
+results/sweep/CORPUS/MODEL/RATE.json         the validation loss at a learning rate
+results/run/CORPUS/BUDGET/MODEL/SEED.json    translations and scores of the test set, losses, time, work, alignments
 """
 
 from __future__ import annotations
 
 import json
-import random
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from regard.compare.study import RecallConfig, SpeedConfig, Study
+from regard.compare.study import Study
+from regard.compare.texts import ORDINARY, RESULTS, read_text
 from regard.errors import DataError
-from regard.translate.evaluate import evaluate
-
-RESULTS = "results"
+from regard.train.recipe import Request
+from regard.translate.evaluate import require_metrics
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One measurement of one model; `place` is the corpus of a model, or the device of a speed."""
+    """One run of one model: at a learning rate to try, or within a budget."""
 
-    kind: Literal["model", "recall", "speed"]
-    name: str
+    kind: Literal["sweep", "run"]
+    model: str
+    corpus: str
+    budget: str = ""
     seed: int = 1
-    place: str = ""
+    rate: float = 0.0
 
     def result(self, output: Path) -> Path:
-        folder = Path("models", self.place) if self.kind == "model" else Path(self.kind)
-        end = self.place if self.kind == "speed" else self.seed
-        return output / RESULTS / folder / f"{self.name}-{end}.json"
+        end = f"{self.rate:g}" if self.kind == "sweep" else self.seed
+        return output / RESULTS / self.kind / self.corpus / self.budget / self.model / f"{end}.json"
 
     def __str__(self) -> str:
-        where = f" on {self.place}" if self.place else ""
-        return f"{self.kind} {self.name}{where}, seed {self.seed}"
+        return str(self.result(Path()).relative_to(RESULTS).with_suffix(""))
 
 
-def tasks_of(study: Study) -> list[Task]:
-    """Every model with every seed, then recall, then speed.
+def stages_of(study: Study) -> tuple[list[Task], list[Task], list[Task]]:
+    """The learning rates to try, the runs counted in steps, and those counted in minutes, which are done alone.
 
-    The first seeds come first, so that an early end has results of all models. The tasks of a seed are shuffled:
-    tasks on one machine slow each other down, and not always the same two should.
+    The first seeds come first, so that an early end has results of all models.
     """
-    models = [
-        Task("model", each.name, seed, corpus)
+    runs = [
+        Task("run", each.name, corpus, budget, seed)
+        for corpus in study.corpora
+        for budget in study.budgets_of(corpus)
         for each in study.contenders.values()
-        # A variation is trained on the first corpus alone.
-        for corpus in list(study.corpora)[: 1 if each.varies else None]
-        for seed in each.seeds
+        if study.takes_part(each, corpus, budget)
+        for seed in study.budgets[budget].seeds or each.seeds
     ]
-    order = list(dict.fromkeys(task.seed for task in models))
-    random.Random(1).shuffle(models)
-    models.sort(key=lambda task: order.index(task.seed))
-    recall, speed = study.recall or RecallConfig(), study.speed or SpeedConfig()
-    return [
-        *models,
-        *(Task("recall", name, seed) for seed in study.seeds for name in recall.models),
-        *(Task("speed", name, place=each) for each in speed.devices for name in speed.models),
+    seeds = list(dict.fromkeys(task.seed for task in runs))
+    runs.sort(key=lambda task: seeds.index(task.seed))
+    sweeps = [
+        Task("sweep", model, corpus, seed=study.seeds[0], rate=rate)
+        for corpus, model in dict.fromkeys((task.corpus, task.model) for task in runs)
+        for rate in ([] if study.contenders[model].varies else study.contenders[model].rates)
     ]
+    alone = [task for task in runs if study.budgets[task.budget].is_timed]
+    return sweeps, [task for task in runs if task not in alone], alone
+
+
+def request_of(study: Study, task: Task, output: Path) -> Request:
+    """The settings of a run: its model's, its budget's, its seed and its learning rate."""
+    contender = study.contenders[task.model]
+    if task.kind == "sweep":
+        changes = {**study.sweep, "learning_rate": task.rate}
+    else:
+        changes = dict(study.budgets[task.budget].train)
+        if contender.rates:
+            changes["learning_rate"] = best_rate(swept(contender.varies or task.model, task.corpus, output))
+    return contender.recipe.changed({"train": {**changes, "seed": task.seed}}, str(task))
+
+
+def swept(model: str, corpus: str, output: Path) -> dict[float, float]:
+    """The validation loss by learning rate, infinite where the run diverged; of the rates that were tried so far."""
+    files = (output / RESULTS / "sweep" / corpus / model).glob("*.json")
+    found = [json.loads(path.read_text("utf-8")) for path in files]
+    return {each["rate"]: math.inf if each["loss"] is None else each["loss"] for each in found}
+
+
+def best_rate(losses: Mapping[float, float]) -> float:
+    if not any(map(math.isfinite, losses.values())):
+        raise DataError(f"one of the rates must work: got {', '.join(f'{r:g}' for r in losses)}; give lower ones")
+    return min(losses, key=lambda rate: losses[rate])
 
 
 class Measurement(tuple[float, ...]):
@@ -91,141 +116,100 @@ Curves = dict[str, Mapping[Any, Measurement]]
 """measurements by model, then by the value on the horizontal axis"""
 
 
-def measurement(values: Iterable[float | None]) -> Measurement:
-    """Of the values that are known."""
-    return Measurement(value for value in values if value is not None)
+@dataclass(frozen=True)
+class BudgetResults:
+    """The runs of one budget on one corpus: of each model a result for each seed."""
+
+    study: Study
+    corpus: str
+    budget: str
+    text: Mapping[str, Any]  # sources and references of the test set, and what is known about the text
+    files: Mapping[str, Mapping[int, Any]]  # results by model and seed
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.text["about"]
+        return found
+
+    @property
+    def is_timed(self) -> bool:
+        return self.study.budgets[self.budget].is_timed
+
+    @property
+    def models(self) -> list[str]:
+        return [name for name in self.files if not self.study.contenders[name].varies]
+
+    @property
+    def variations(self) -> list[str]:
+        """The reference and its variations."""
+        varied = [name for name in self.files if name == self.study.reference or name not in self.models]
+        return varied if len(varied) > 1 else []
+
+    def of(self, model: str, key: str) -> Measurement:
+        """A number of every seed's result."""
+        return Measurement(f[key] for f in self.files[model].values() if f.get(key) is not None)
+
+    def scores(self, model: str, part: str) -> Measurement:
+        return Measurement(f["scores"][part] for f in self.files[model].values() if part in f["scores"])
+
+    def learning(self, axis: Literal["step", "seconds"]) -> Curves:
+        """Mean validation loss over updates or seconds."""
+        curves: Curves = {}
+        for model in self.models:
+            by_validation = zip(*(f["losses"] for f in self.files[model].values() if "losses" in f), strict=False)
+            curves[model] = {
+                statistics.fmean(line[axis] for line in lines): Measurement(line["loss"] for line in lines)
+                for lines in by_validation
+            }
+        return {model: curve for model, curve in curves.items() if curve}
+
+    @cached_property
+    def p_values(self) -> dict[str, list[float]]:
+        """Of every model and seed against the reference with this seed, by paired bootstrap over ordinary sentences."""
+        rows, first = self.about["parts"][ORDINARY], self.files.get(self.study.reference)
+        if first is None or self.about["metric"] != "BLEU":
+            return {}
+        references = [self.text["references"][i] for i in rows]
+        found: dict[str, list[float]] = {name: [] for name in self.files if name != self.study.reference}
+        for seed in first:
+            ours = {name: f[seed] for name, f in self.files.items() if seed in f}
+            systems = [(name, [f["hypotheses"][i] for i in rows]) for name, f in ours.items()]
+            systems.sort(key=lambda system: system[0] != self.study.reference)
+            for (name, _), p in zip(systems[1:], paired_bootstrap(systems, references), strict=True):
+                found[name].append(p)
+        return found
 
 
-class Results:
+def paired_bootstrap(systems: Sequence[tuple[str, list[str]]], references: Sequence[str]) -> list[float]:
+    """The probability that chance makes the difference in BLEU to the first system, for each of the others."""
+    from sacrebleu.significance import PairedTest
+
+    bleu = require_metrics()[0]
+    if len(systems) < 2:
+        return []
+    _, scores = PairedTest(list(systems), {"BLEU": bleu()}, [list(references)], test_type="bs")()
+    return [float(each.p_value) for each in scores["BLEU"][1:]]
+
+
+def score(metric: str, hypotheses: Sequence[str], references: Sequence[str], rows: Iterable[int]) -> float:
+    """BLEU, or the share of exact answers in percent, on these sentences."""
+    chosen = list(rows)
+    ours, theirs = ([texts[i] for i in chosen] for texts in (hypotheses, references))
+    if metric == "accuracy":
+        return 100 * statistics.fmean(one == other for one, other in zip(ours, theirs, strict=True))
+    found: float = require_metrics()[0]().corpus_score(ours, [theirs]).score
+    return found
+
+
+def read_results(study: Study, output: Path) -> list[BudgetResults]:
     """Everything that was measured so far; an interrupted comparison has a report too."""
-
-    def __init__(self, study: Study, output: Path) -> None:
-        self.study = study
-        self.files = {
-            task: json.loads(task.result(output).read_text("utf-8"))
-            for task in tasks_of(study)
-            if task.result(output).is_file()
-        }
-        if not self.files:
-            raise DataError(f"{output} must hold results to report: got none; run the comparison first")
-        texts = {name: output / RESULTS / "texts" / f"{name}.json" for name in study.corpora}
-        self.corpora = [
-            CorpusResults(self, name, json.loads(path.read_text("utf-8")))
-            for name, path in texts.items()
-            if path.is_file()
-        ]
-        self.recalls: Curves = {}  # accuracy by model and distance
-        self.speeds: dict[str, Curves] = {}  # tokens a second by device, model and length
-        for task, found in self.files.items():
-            if task.kind == "recall":
-                of_seeds = self.of_seeds("recall", task.name)
-                self.recalls[task.name] = {
-                    int(key): Measurement(each["accuracy"][key] for each in of_seeds) for key in found["accuracy"]
-                }
-            elif task.kind == "speed":
-                self.speeds.setdefault(task.place, {})[task.name] = {
-                    int(key): Measurement(values) for key, values in found["speeds"].items()
-                }
-
-    def of_seeds(self, kind: str, name: str, place: str = "") -> list[dict[str, Any]]:
-        """The results of one model, seed after seed."""
-        wanted = (kind, name, place)
-        return [f for task, f in self.files.items() if (task.kind, task.name, task.place) == wanted]
-
-
-class CorpusResults:
-    """A corpus and the results of every model on it."""
-
-    def __init__(self, results: Results, name: str, text: dict[str, Any]) -> None:
-        study, self.name, self.facts = results.study, name, text["about"]
-        # Earlier versions wrote the size of the vocabulary as "pieces", and alignments as "looks".
-        self.facts.setdefault("vocabulary", self.facts.get("pieces"))
-        files = {each: results.of_seeds("model", each, name) for each in study.contenders}
-        self.files = {each: of_seeds for each, of_seeds in files.items() if of_seeds}
-        """results of each seed, by model"""
-        lengths = [len(source.split()) for source in text["sources"]]
-        longest = self.facts["longest_train"]
-        self.groups = group_by_length(lengths, study.corpora[name][0].lengths)  # test sentences by length
-        self.parts = {
-            "all": list(range(len(lengths))),
-            "within": [i for i, length in enumerate(lengths) if length <= longest],
-            "beyond": [i for i, length in enumerate(lengths) if length > longest],
-            **self.groups,
-        }
-        """the groups, and beside them all sentences, those within the lengths of training, and those beyond"""
-        self.bleu = {
-            model: {part: self._bleu(model, rows, text) for part, rows in self.parts.items()} for model in self.files
-        }
-        """BLEU by model and part"""
-        self.models = [each for each in self.files if not study.contenders[each].varies]
-        varied = [each for each in self.files if each not in self.models or each == study.varied]
-        self.variations = varied if len(varied) > 1 else []  # the varied model and its variations
-        found = {
-            each: [a for f in self.files.get(each, ()) if (a := f.get("alignments", f.get("looks")))]
-            for each in (study.alignment.models if study.alignment else ())
-        }
-        self.alignments = {each: of_seeds for each, of_seeds in found.items() if of_seeds}
-        """alignments of each seed, by model"""
-        drawn = (f["sentences"] for of_seeds in self.alignments.values() for f in of_seeds)
-        self.num_drawn = sum("weights" in each for each in next(drawn, ()))
-
-    def _bleu(self, model: str, rows: Sequence[int], text: dict[str, Any]) -> Measurement:
-        references = [text["references"][i] for i in rows]
-        hypotheses = ([each["hypotheses"][i] for i in rows] for each in self.files[model] if rows)
-        return Measurement(evaluate(each, references).bleu for each in hypotheses)
-
-    def head_scores(self, model: str) -> list[list[HeadScore]]:
-        """Of every seed and head; all but the first model are compared with the first."""
-        first = next(iter(self.alignments))
-        return [
-            head_scores(each, None if model == first else reference)
-            for each, reference in zip(self.alignments[model], self.alignments[first], strict=False)
-        ]
-
-
-def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, list[int]]:
-    """The sentences of each group; the last group holds the longer ones, and empty groups are left out.
-
-    >>> group_by_length([3, 12, 11, 25], [10, 20])
-    {'1–10': [0], '11–20': [1, 2], 'over 20': [3]}
-    """
-    found: dict[str, list[int]] = {}
-    for i, length in enumerate(lengths):
-        place = sum(length > end for end in ends)
-        name = f"{([0, *ends][place]) + 1}–{ends[place]}" if place < len(ends) else f"over {ends[-1]}"
-        found.setdefault(name, []).append(i)
-    return dict(sorted(found.items(), key=lambda group: lengths[group[1][0]]))
-
-
-class HeadScore(NamedTuple):
-    """How well one head aligns; None where that is not known."""
-
-    name: str
-    agreed: float | None  # agreement with another model's attention
-    right: float | None  # share of linked words that attend to their counterpart
-
-
-def head_scores(alignments: dict[str, Any], reference: dict[str, Any] | None) -> list[HeadScore]:
-    """Of every head of a model; `reference` is the model to agree with.
-
-    Two heads agree on a target token where both attend most to the same source token.
-    """
-    scores = []
-    sentences = alignments["sentences"]
-    for head, name in enumerate(alignments["heads"]):
-        agreed = right = None
-        if reference is not None:
-            agreed = statistics.fmean(
-                sum(map(int.__eq__, one["most"][head], other["most"][0])) / len(one["most"][head])
-                for one, other in zip(sentences, reference["sentences"], strict=True)
-            )
-        if sentences and "right" in sentences[0]:
-            right = statistics.fmean(each["right"][head] for each in sentences)
-        scores.append(HeadScore(name, agreed, right))
-    return scores
-
-
-def best_head(scores: Sequence[HeadScore]) -> int:
-    """The head that aligns best: by the known links, or else by agreement."""
-    ranks = [(score.agreed or 0.0) if score.right is None else score.right for score in scores]
-    return ranks.index(max(ranks))
+    runs = [task for stage in stages_of(study)[1:] for task in stage if task.result(output).is_file()]
+    found: dict[tuple[str, str], dict[str, dict[int, Any]]] = {}
+    for task in runs:
+        result = json.loads(task.result(output).read_text("utf-8"))
+        found.setdefault((task.corpus, task.budget), {}).setdefault(task.model, {})[task.seed] = result
+    if not found:
+        raise DataError(f"{output} must hold results to report: got none; run the comparison first")
+    texts = {name: read_text(output, name) for name, _ in found}
+    order = [(corpus, budget) for corpus in study.corpora for budget in study.budgets_of(corpus)]
+    return [BudgetResults(study, *place, texts[place[0]], found[place]) for place in order if place in found]

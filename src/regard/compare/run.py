@@ -7,14 +7,16 @@ compare/   study.json     the recipe as it was read
            figures/       PNGs
            report.html    the report
 
-A task is one measurement of one model. It writes one file of results/ and is done once, in a child process.
+A task is one run of one model. It writes one file of results/ and is done once, in a child process.
 """
 
 import dataclasses
 import json
 import os
+import shutil
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
@@ -22,11 +24,11 @@ from typing import Any
 
 import torch
 
-from regard.compare.measures import measure_alignments, measure_recall, measure_speed
+from regard.compare.measures import measure_alignments, training_flops
 from regard.compare.report import write_report
-from regard.compare.results import RESULTS, Results, Task, tasks_of
-from regard.compare.study import Contender, Study, parse_study, read_study
-from regard.compare.texts import data_config, prepare, read_facts, read_test
+from regard.compare.results import Task, request_of, score, stages_of
+from regard.compare.study import Study, parse_study, read_study
+from regard.compare.texts import ORDINARY, RESULTS, data_config, prepare, read_text
 from regard.data.workers import Workers
 from regard.engine import num_cores
 from regard.engine.torch import load_model
@@ -36,13 +38,15 @@ from regard.model.transformer import Translating
 from regard.train.corpora import load_tokenizers
 from regard.train.finish import commit, hardware, versions
 from regard.train.network import choose_device
-from regard.train.plan import RESULT, RUN_FILE
+from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, lines_of
 from regard.train.run import train
 from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics
 
 STUDY = "study.json"
+MOST_ON_A_GPU = 8
+"""runs that share a GPU by default; those counted in minutes never do"""
 
 
 def compare(
@@ -57,8 +61,8 @@ def compare(
     """Do the unfinished tasks of a comparison, and write its report; returns the path of the report.
 
     recipe: a named comparison, a TOML file, or the content of one. data: the folder of files named data/….
-    jobs: parallel tasks; by default one for each core of a CPU, one on a GPU. only_report: train nothing, report
-    the results so far.
+    jobs: parallel tasks; by default one for each core of a CPU, at most eight on a GPU; runs counted in minutes are alone. only_report: train
+    nothing, report the results so far.
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be at least 1: got {jobs}; give a larger one")
@@ -70,6 +74,7 @@ def compare(
         if show_progress:
             print(text, file=sys.stderr, flush=True)
 
+    failed: list[str] = []
     if only_report:
         if not (output / STUDY).is_file():
             needed = "--only-report needs the results of an earlier comparison"
@@ -77,9 +82,15 @@ def compare(
         study = parse_study(json.loads((output / STUDY).read_text("utf-8")), str(output))
     else:
         _create_folder(study, output)
-        _do_tasks(study, output, Path(data), jobs, say)
-    report = write_report(Results(study, output), output)
+        failed = _do_tasks(study, output, Path(data), jobs, say)
+    if failed and not any((output / RESULTS / "run").rglob("*.json")):
+        raise TrainingError(failed[0])
+    report = write_report(study, output)
     say(f"{report}: {report.stat().st_size / 1e6:.1f} MB")
+    if failed:
+        raise TrainingError(
+            f"every task must end: {len(failed)} did not, such as {failed[0]}; the report has the others"
+        )
     return report
 
 
@@ -95,44 +106,42 @@ def _create_folder(study: Study, output: Path) -> None:
     write_file(path, json.dumps(study.values, indent=1, ensure_ascii=False).encode())
 
 
-def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]) -> None:
+def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]) -> list[str]:
+    """Prepare the text, then do the tasks stage by stage; what failed, and why."""
     for name in study.corpora:
-        folder = output / "text" / name
-        prepare(study, name, folder, data, say)
-        sources, references, _ = read_test(folder)
-        # The test set stands beside the results: the report must not need the text.
-        content = {"about": read_facts(folder), "sources": sources, "references": references}
-        _write_json(output / RESULTS / "texts" / f"{name}.json", content)
+        prepare(study, name, output, data, say)
     if jobs is None:
-        # A small model uses one core of a CPU, or a GPU alone.
+        # A small model uses one core of a CPU; beside a GPU another core prepares its batches.
         devices = {each.recipe.train.device for each in study.contenders.values()}
         on_gpu = any(choose_device(device).type == "cuda" for device in devices)
-        jobs = 1 if on_gpu else num_cores()
-    devices = {"cpu"} | ({"cuda"} if torch.cuda.is_available() else set())
-    others = [task for task in tasks_of(study) if task.kind != "speed"]
-    speeds = [task for task in tasks_of(study) if task.kind == "speed" and task.place in devices]
-    # Speeds are measured one after another, because they measure time.
-    for tasks, at_once in ((others, jobs), (speeds, 1)):
-        left = [task for task in tasks if not task.result(output).is_file()]
-        if left:
-            _do_in_parallel(study, output, left, at_once, say)
+        jobs = min(MOST_ON_A_GPU, max(1, num_cores() // 2)) if on_gpu else num_cores()
+    failed: list[str] = []
+    for tasks, at_once in zip(stages_of(study), (jobs, jobs, 1), strict=True):
+        if left := [task for task in tasks if not task.result(output).is_file()]:
+            # Runs that are alone have as many threads as the others.
+            failed += _do_in_parallel(study, output, left, at_once, max(1, num_cores() // jobs), say)
+    return failed
 
 
-def _do_in_parallel(study: Study, output: Path, tasks: Sequence[Task], jobs: int, say: Callable[[str], None]) -> None:
-    """Do the tasks in child processes; the first that fails ends the others."""
+def _do_in_parallel(
+    study: Study, output: Path, tasks: Sequence[Task], jobs: int, num_threads: int, say: Callable[[str], None]
+) -> list[str]:
+    """Do the tasks in child processes; one that fails does not end the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     jobs = min(jobs, len(tasks))
-    num_threads = max(1, num_cores() // jobs)
     setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
-    started = time.monotonic()
-    firsts = [{**setup, "cores": share} for share in _shares(cores, jobs)]
-    with Workers(task_worker, firsts) as workers:
+    started, failed = time.monotonic(), list[str]()
+    with Workers(task_worker, [{**setup, "cores": share} for share in _shares(cores, jobs)]) as workers:
         waiting = {workers.submit(dataclasses.asdict, task): task for task in tasks}
         for num_done, done in enumerate(as_completed(waiting), start=1):
-            task = waiting[done]
-            if error := done.result():
-                raise TrainingError(f"{task}: {error}")
-            say(f"{num_done}/{len(tasks)}  {task}  ({time.monotonic() - started:,.0f} s)")
+            try:
+                error = done.result()
+            except RegardError as ended:
+                error = str(ended)
+            failed += [f"{waiting[done]}: {error}"] if error else []
+            end = f": {error}" if error else ""
+            say(f"{num_done}/{len(tasks)}  {waiting[done]}  ({time.monotonic() - started:,.0f} s){end}")
+    return failed
 
 
 def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
@@ -151,23 +160,23 @@ def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]
     if setup["cores"] and hasattr(os, "sched_setaffinity"):
         # What prepares batches counts the cores it may use, and must leave the others theirs.
         os.sched_setaffinity(0, setup["cores"])
-    torch.set_num_threads(setup["num_threads"])
 
     def answer(message: dict[str, Any]) -> str | None:
         """Write the result of a task; the answer is the text of the error, or None."""
         task = Task(**message)
-        contender = study.contenders[task.name]
+        contender = study.contenders[task.model]
+        torch.set_num_threads(setup["num_threads"])
         try:
-            device = choose_device(task.place if task.kind == "speed" else contender.recipe.train.device)
-            if task.kind == "recall" and study.recall:
-                found: dict[str, Any] = {"accuracy": measure_recall(contender, study.recall, task.seed, device)}
-            elif task.kind == "speed" and study.speed:
-                vocabulary = read_facts(output / "text" / next(iter(study.corpora)))["vocabulary"]
-                found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}
+            device = choose_device(contender.recipe.train.device)
+            if task.kind == "sweep":
+                found: dict[str, Any] = {"rate": task.rate, "loss": _try_rate(study, task, output)}
             else:
                 found = _measure_model(study, task, output, device)
         except RegardError as error:
             return str(error)
+        except Exception as error:  # of one run, which must not end the others
+            traceback.print_exc()
+            return f"{type(error).__name__}: {error}".split("\n")[0]
         facts = {"hardware": hardware(device), "commit": commit(), "versions": versions()}
         _write_json(task.result(output), {**found, **facts})
         return None
@@ -175,42 +184,63 @@ def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]
     return answer
 
 
+def _try_rate(study: Study, task: Task, output: Path) -> float | None:
+    """The lowest validation loss with this learning rate; None where the run diverges."""
+    folder = output / "models" / str(task)
+    try:
+        losses = _train(study, task, output, folder)["losses"]
+    except TrainingError:
+        return None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return min(line["loss"] for line in losses)
+
+
 def _measure_model(study: Study, task: Task, output: Path, device: torch.device) -> dict[str, Any]:
     """Train the model, or load it, and translate the test set."""
-    contender, text = study.contenders[task.name], output / "text" / task.place
-    if contender.folder:
-        folder, found = Path(contender.folder), {}
-    else:
-        folder = output / "models" / task.place / task.name / f"seed-{task.seed}"
-        found = _train(contender, text, task.seed, folder)
-    sources, references, links = read_test(text)
+    contender, text = study.contenders[task.model], read_text(output, task.corpus)
+    folder = Path(contender.folder) if contender.folder else output / "models" / str(task)
+    found = {} if contender.folder else _train(study, task, output, folder)
+    sources, references, facts = text["sources"], text["references"], text["about"]
     model, manifest = load_model(folder)
     assert isinstance(model, Translating)
     tokenizers = load_tokenizers(folder, manifest.tokenizer)
-    decode = contender.recipe.decode
+    hypotheses = translate_all(model.to(device), sources, tokenizers, contender.recipe.decode, "fp32")
+    parts = {**facts["parts"]}
+    for label, groups in facts["groups"].items():
+        parts |= {f"{label}/{name}": rows for name, rows in groups.items()}
     found |= {
-        "hypotheses": translate_all(model.to(device), sources, tokenizers, decode, "fp32"),
+        "hypotheses": hypotheses,
+        "scores": {part: score(facts["metric"], hypotheses, references, rows) for part, rows in parts.items() if rows},
         "num_parameters": sum(p.numel() for p in model.parameters()),
+        "flops": training_flops(model.config, round(facts["mean_tokens"]) + 1),
     }
-    if study.alignment is not None and task.name in study.alignment.models:
-        pairs = (sources, references, links)
-        found["alignments"] = measure_alignments(model.cpu(), tokenizers, *pairs, study.alignment)
+    corpus = next(iter(study.corpora))
+    if task.model in study.alignment.models and (task.corpus, task.budget) == (corpus, study.budgets_of(corpus)[0]):
+        pairs = [(sources[i], references[i]) for i in facts["parts"][ORDINARY]]
+        found["alignments"] = measure_alignments(model.cpu(), tokenizers, pairs, study.alignment)
     return found
 
 
-def _train(contender: Contender, text: Path, seed: int, folder: Path) -> dict[str, Any]:
+def _train(study: Study, task: Task, output: Path, folder: Path) -> dict[str, Any]:
     """Train the model of this folder, or continue; the facts about a finished run."""
-    recipe = contender.recipe
-    request = dataclasses.replace(
-        recipe, data=data_config(text, recipe.data), train=dataclasses.replace(recipe.train, seed=seed)
-    )
+    request = request_of(study, task, output)
+    languages, text = read_text(output, task.corpus)["about"]["languages"], output / "text" / task.corpus
+    request = dataclasses.replace(request, data=data_config(text, languages, request.data))
     if not (folder / RESULT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
-    result = json.loads((folder / RESULT).read_text("utf-8"))
-    valid = lines_of(folder / METRICS, "valid")
-    losses = [(line["step"], line["seconds"], line["loss"]) for line in valid]
-    return {"seconds": result["seconds"], "steps": result["steps"], "losses": losses}
+    result, settings = json.loads((folder / RESULT).read_text("utf-8")), Plan.load(folder / RUN_FILE).train
+    assert settings.batch_tokens is not None
+    return {
+        "seconds": result["seconds"]["training"],
+        "steps": result["steps"],
+        "tokens": result["steps"] * settings.batch_tokens * settings.accumulate,
+        "rate": settings.learning_rate,
+        "losses": [
+            {key: line[key] for key in ("step", "seconds", "loss")} for line in lines_of(folder / METRICS, "valid")
+        ],
+    }
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -1,70 +1,52 @@
-"""The recipe of a comparison: which models, trained on what, measured how.
+"""The recipe of a comparison: variants, seeds and budgets.
 
 title, seeds            its title, and the seeds that every model is trained with
-varied                  the model whose settings are varied
-[corpora.NAME]          a corpus of files                       CorpusConfig, and every key of a recipe's [data]
+reference               the model that the others are tested against, and whose settings are varied
+[corpora.NAME]          a corpus                                CorpusConfig, and every key of a recipe's [data]
 [data] [model] [train] [decode]   settings of all models        as in a recipe for training
 [models.NAME]           the models: keys of [model] and [train] that differ, or `folder`, a finished model
-[variations.NAME]       the varied model with one setting changed; `seeds` where they differ
-[recall] [speed] [alignment]      further measurements; a section that is left out is not measured
+[variations.NAME]       the reference with one setting changed
+[budgets.NAME]          how long the runs are: keys of [train], such as steps or minutes
+[sweep]                 `rates`, the learning rates to try before, and keys of [train]; `rates` of a model replaces them
+[alignment]             what the decoder attends to, against a dictionary
+`seeds` of a model, a variation or a budget replaces the seeds above. A section that is left out is not done.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.config import ModelConfig, from_dict, shape_of
+from regard.config import from_dict
 from regard.errors import UsageError, suggest
 from regard.train.recipe import Request, keys_of, named_recipes, parse_request, read_toml
-
-GENERATED = "generated"
-"""section of older recipes, whose results can still be reported: its text is made by recipes/text/number_phrases.py"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorpusConfig:
-    """Settings of a corpus besides its files."""
+    """Settings of a corpus besides its text, which is files, a lesson, or the recall of a symbol."""
 
+    models: tuple[str, ...] = ()  # models that are trained on it; all of [models] if not given
+    budgets: tuple[str, ...] = ()  # budgets of these runs; all of [budgets] if not given
     max_pairs: int | None = None  # size of the random sample of pairs to train on
     longest_train: int | None = None  # source words of the longest pair to train on
+    joined_train: int = 1  # most pairs of the text that are joined to one of training, validation and test
+    joined_test: int = 1  # most test pairs that are joined to one longer than any in training
+    num_longer: int = 500  # such test pairs, and pairs of the text too long for training that are tested instead
     lengths: tuple[int, ...] = (10, 20, 30, 40, 50, 60)  # last source length of each group
-    max_test: int | None = None  # test sentences to score, evenly chosen
-    links: str = ""  # JSON file: for each test sentence, which source word became which target word, from 0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecallConfig:
-    """How far back a model can refer: a symbol among meaningless words, to be named at the end."""
-
-    models: tuple[str, ...] = ()  # models whose architectures are measured
-    distances: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)  # words from symbol to either end
-    longest_train: int = 100  # longest distance in training
-    steps: int = 300  # updates of the weights
-    batch_tokens: int = 2048  # words of a batch
-    learning_rate: float = 2e-3  # Adam's learning rate, falling to zero
-    num_tests: int = 200  # test texts at each distance
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SpeedConfig:
-    """Tokens a second of training, on sentences that are all of one length."""
-
-    models: tuple[str, ...] = ()  # models whose architectures are measured
-    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)  # tokens of the source and of the target
-    batch_tokens: int = 4096  # tokens of a batch, both sides together
-    repeats: int = 3  # measurements at each length
-    devices: tuple[str, ...] = ("cpu", "cuda")  # measured where the machine has them
+    max_test: int | None = None  # test sentences to score, evenly chosen, the longer ones not counted
+    recall: tuple[int, ...] = ()  # instead of a text: words between a symbol and either end, at which it is asked for
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignmentConfig:
-    """What the decoder attends to while it writes the reference."""
+    """What the decoder attends to while it writes the references of the first corpus."""
 
-    models: tuple[str, ...] = ()  # models to measure; the others are compared with the first
+    models: tuple[str, ...] = ()  # models to measure
+    dictionary: tuple[str, ...] = ()  # a source word and its translations, to check the alignments with
     num_shown: int = 2  # sentences to draw
-    num_scored: int = 50  # sentences to measure agreement on
+    num_scored: int = 300  # sentences to check
     longest: int = 16  # words of the longest of them
 
 
@@ -76,14 +58,22 @@ class Contender:
     recipe: Request
     seeds: tuple[int, ...]
     changes: Mapping[str, Any]
+    rates: tuple[float, ...] = ()  # learning rates to choose from
     varies: str = ""  # the model that this is a variation of
     folder: str = ""  # a finished model that is loaded instead of trained
 
-    def config(self, vocabulary: int) -> ModelConfig:
-        """The architecture over a vocabulary of this size."""
-        sizes = {"source_vocab_size": vocabulary, "target_vocab_size": vocabulary}
-        shape = shape_of(self.recipe.size or "tiny", self.recipe.model)
-        return ModelConfig(**{"norm_placement": "pre", **shape, **sizes})
+
+@dataclass(frozen=True)
+class Budget:
+    """How long runs are; those counted in minutes have the machine to themselves."""
+
+    train: Mapping[str, Any]
+    models: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    @property
+    def is_timed(self) -> bool:
+        return "minutes" in self.train
 
 
 @dataclass(frozen=True)
@@ -93,17 +83,27 @@ class Study:
     values: Mapping[str, Any]  # the recipe as it was read, saved beside the results
     title: str
     seeds: tuple[int, ...]
-    varied: str
+    reference: str
     corpora: Mapping[str, tuple[CorpusConfig, Request]]
     contenders: Mapping[str, Contender]
-    recall: RecallConfig | None
-    speed: SpeedConfig | None
-    alignment: AlignmentConfig | None
+    budgets: Mapping[str, Budget]
+    sweep: Mapping[str, Any]  # settings of the runs that try a learning rate
+    alignment: AlignmentConfig
+
+    def budgets_of(self, corpus: str) -> tuple[str, ...]:
+        return self.corpora[corpus][0].budgets or tuple(self.budgets)
+
+    def takes_part(self, contender: Contender, corpus: str, budget: str) -> bool:
+        """Whether a model is trained on a corpus within a budget; variations have the first of both alone."""
+        if contender.varies:
+            first = next(iter(self.corpora))
+            return (corpus, budget) == (first, self.budgets_of(first)[0])
+        limits = (self.corpora[corpus][0].models, self.budgets[budget].models)
+        return all(contender.name in (names or self.contenders) for names in limits)
 
 
-_MEASUREMENTS = {"recall": RecallConfig, "speed": SpeedConfig, "alignment": AlignmentConfig}
 _SHARED = ("data", "model", "train", "decode")
-_KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_SHARED, *_MEASUREMENTS, GENERATED)
+_KEYS = ("title", "seeds", "reference", "corpora", "models", "variations", "budgets", "sweep", "alignment", *_SHARED)
 
 
 def named_studies() -> dict[str, Path]:
@@ -126,52 +126,66 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     if not seeds or not all(isinstance(seed, int) for seed in seeds):
         raise UsageError(f"{where}: seeds must be whole numbers: got {seeds}; write [1, 2]")
     shared = parse_request({name: values.get(name, {}) for name in _SHARED}, where)
-    old: dict[str, Any] = {GENERATED: {}} if GENERATED in values else {}
     corpora = {
-        name: _corpus(given, shared, f"{where} [corpora.{name}]")
-        for name, given in {**old, **values.get("corpora", {})}.items()
+        name: _corpus(given, shared, f"{where} [corpora.{name}]") for name, given in values.get("corpora", {}).items()
     }
     if not corpora:
         raise UsageError(f"{where}: a comparison needs text: got none; write [corpora.NAME] and its files")
-    varied = str(values.get("varied", ""))
-    contenders = _contenders(values, shared, seeds, varied, where)
-    parts: dict[str, Any] = {
-        name: from_dict(kind, values[name], f"{where} [{name}]") if name in values else None
-        for name, kind in _MEASUREMENTS.items()
-    }
-    for name in _MEASUREMENTS:
-        for each in parts[name].models if parts[name] else ():
-            if each not in contenders:
-                raise UsageError(
-                    f"{where} [{name}]: models must be those of [models]: got {each!r}{suggest(each, contenders)}"
-                )
+    sweep = _without(values.get("sweep", {}), "rates")
+    reference = str(values.get("reference", ""))
+    contenders = _contenders(values, shared, seeds, reference, where)
+    budgets = {name: _budget(given) for name, given in values.get("budgets", {"run": {}}).items()}
+    for name, changes in {**{n: b.train for n, b in budgets.items()}, "sweep": sweep}.items():
+        shared.changed({"train": changes}, f"{where} [{name}]")
+    alignment = from_dict(AlignmentConfig, values.get("alignment", {}), f"{where} [alignment]")
+    named = {"alignment": alignment, **{f"budgets.{name}": budget for name, budget in budgets.items()}}
+    for name, (config, _) in corpora.items():
+        named[f"corpora.{name}"] = config
+        _check_names(config.budgets, budgets, f"{where} [corpora.{name}]: budgets")
+    for name, part in named.items():
+        _check_names(part.models, contenders, f"{where} [{name}]: models")
     title = str(values.get("title", where))
-    return Study(values, title, seeds, varied, corpora, contenders, **parts)
+    return Study(values, title, seeds, reference, corpora, contenders, budgets, sweep, alignment)
+
+
+def _check_names(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    for each in names:
+        if each not in known:
+            raise UsageError(f"{where} must be among {', '.join(known)}: got {each!r}{suggest(each, known)}")
+
+
+def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+def _budget(given: Mapping[str, Any]) -> Budget:
+    named = {key: tuple(given[key]) for key in ("models", "seeds") if key in given}
+    return Budget(_without(given, *named), **named)
 
 
 def _corpus(given: Mapping[str, Any], shared: Request, where: str) -> tuple[CorpusConfig, Request]:
     own = {each.name for each in dataclasses.fields(CorpusConfig)}
     config = from_dict(CorpusConfig, {k: v for k, v in given.items() if k in own}, where)
-    files = {key: value for key, value in given.items() if key not in own}
-    return config, shared.changed({"data": files}, where)
+    return config, shared.changed({"data": _without(given, *own)}, where)
 
 
 def _contenders(
-    values: Mapping[str, Any], shared: Request, seeds: tuple[int, ...], varied: str, where: str
+    values: Mapping[str, Any], shared: Request, seeds: tuple[int, ...], reference: str, where: str
 ) -> dict[str, Contender]:
     """The models, then the variations of one of them."""
     models, variations = values.get("models", {}), values.get("variations", {})
+    rates = tuple(values.get("sweep", {}).get("rates", ()))
     found = {
-        name: _contender(Contender(name, shared, seeds, given), f"{where} [models.{name}]")
+        name: _contender(Contender(name, shared, seeds, given, rates), f"{where} [models.{name}]")
         for name, given in models.items()
     }
-    if variations and (varied not in found or found[varied].folder):
-        wanted = "varied must name one of [models] that is trained"
-        raise UsageError(f"{where}: {wanted}: got {varied!r}{suggest(varied, found)}")
+    if (variations or reference) and (reference not in found or (variations and found[reference].folder)):
+        wanted = "reference must name one of [models], a trained one if it is varied"
+        raise UsageError(f"{where}: {wanted}: got {reference!r}{suggest(reference, found)}")
     for name, given in variations.items():
         if name in models:
             raise UsageError(f"{where}: two models are called {name!r}: give one another name")
-        contender = dataclasses.replace(found[varied], name=name, changes=given, varies=varied)
+        contender = dataclasses.replace(found[reference], name=name, changes=given, varies=reference)
         found[name] = _contender(contender, f"{where} [variations.{name}]")
     return found
 
@@ -180,6 +194,7 @@ def _contender(like: Contender, where: str) -> Contender:
     """The contender with its changes made."""
     changes = dict(like.changes)
     folder, seeds = str(changes.pop("folder", "")), tuple(changes.pop("seeds", like.seeds))
+    rates = tuple(changes.pop("rates", like.rates))
     by_section: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
     for key, value in changes.items():
         section = next((each for each in by_section if key in keys_of(each)), None)
@@ -193,5 +208,6 @@ def _contender(like: Contender, where: str) -> Contender:
         # A finished model has one seed, whatever seeds the others have.
         seeds=seeds[:1] if folder else seeds,
         changes=changes,
+        rates=() if folder or "learning_rate" in changes else rates,
         folder=folder,
     )

@@ -118,8 +118,6 @@ def find_file(name: str, folder: Path) -> str:
         advice = f"run  regard data get {corpus.name}, or"
     elif path.startswith("prepared/fr-en/"):
         advice = "make it with  python recipes/text/prepare.py FILES, or"
-    elif path.startswith("generated/"):
-        advice = f"make it with  python recipes/text/number_phrases.py {folder / 'generated'}, or"
     raise DataError(
         f"the recipe reads {folder / path}, which must be there: it is not; "
         f"{advice} name the folder that holds {path} with --data"

@@ -23,6 +23,7 @@ from regard.config import TrainConfig
 from regard.data.batches import num_asked
 from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
+from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
 from regard.train.linear_cross_entropy import LinearCrossEntropy
 
@@ -71,7 +72,10 @@ class BatchLoss(nn.Module):
         # Elsewhere a step may be split, and a part may hold more masks than its share.
         elif settings.objective == "masked" and settings.packing and device.type == "cuda":
             self.options["asked_share"] = settings.mask_share
-        if settings.compile:
+        if settings.compile and isinstance(model, RecurrentEncoderDecoder):
+            # Sentences vary in length, and a loop would be compiled anew for each; a step of it is not.
+            model.decoder.compile_step()
+        elif settings.compile:
             # Summing a norm's gradient over tokens and over features in one kernel is slower than in two.
             options: Any = {"triton.mix_order_reduction": False} if device.type == "cuda" else None
             self.function = torch.compile(self.function, dynamic=False, options=options)

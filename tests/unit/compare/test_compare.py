@@ -1,4 +1,4 @@
-"""A whole comparison, as small as it can be: everything is measured once, and the report is made from it."""
+"""A whole comparison, as small as it can be: everything is run once, and the report is made from it."""
 
 import json
 import shutil
@@ -9,81 +9,137 @@ from typing import Any
 import pytest
 from cli_fixtures import run
 from html5lib import HTMLParser
-from number_phrases import generate, write
 
 import regard
-from regard.compare.results import Task, tasks_of
+from regard.compare.results import Task, request_of, stages_of, swept
 from regard.compare.study import named_studies, parse_study, read_study
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError, TrainingError, UsageError
 
 TINY: dict[str, Any] = {
     "title": "A & B <compared>",
-    "varied": "transformer",
-    "corpora": {"generated": read_study("lineage-small").values["corpora"]["generated"]},
-    "data": {"tokenizer": "unigram", "sampling": 0.0, "max_ratio": 9.0},
-    "model": {"size": "tiny", "d_model": 16, "num_encoder_layers": 1, "num_decoder_layers": 1},
-    "train": {
-        "steps": 2, "batch_tokens": 300, "validate_every": 2, "metric": "loss", "device": "cpu"
+    "reference": "transformer",
+    "corpora": {
+        "lesson": {
+            "lesson": "translate", "source_language": "fr", "target_language": "en", "max_test": 40,
+            "joined_test": 3, "num_longer": 9, "lengths": [6, 12], "budgets": ["updates", "time"],
+        },
+        "recall": {"recall": [1, 4], "longest_train": 3, "max_test": 8, "models": ["fixed"], "budgets": ["updates"]},
     },
+    "data": {"tokenizer": "unigram", "sampling": 0.0},
+    "model": {"size": "tiny", "d_model": 16, "num_encoder_layers": 1, "num_decoder_layers": 1},
+    "train": {"batch_tokens": 300, "validate_every": 2, "metric": "loss", "device": "cpu"},
     "decode": {"method": "greedy", "max_length": 4},
+    "budgets": {"updates": {"steps": 2}, "time": {"minutes": 0.0001, "models": ["transformer"]}},
+    "sweep": {"rates": [1e-3, 2e-3], "steps": 4},
     "models": {
-        "fixed": {"architecture": "gru", "attention": "none", "d_state": 12, "seeds": [1, 2]},
-        "additive": {"architecture": "gru", "attention": "additive", "d_state": 12},
+        "fixed": {"architecture": "gru", "attention": "none", "d_state": 12, "seeds": [1, 2], "learning_rate": 1e-3},
+        "additive": {"architecture": "gru", "attention": "additive", "d_state": 12, "rates": [3e-3]},
         "transformer": {"d_ff": 24, "num_heads": 2},
     },
     "variations": {"rotary": {"position": "rotary"}},
-    "recall": {
-        "models": ["fixed"], "distances": [1, 3], "longest_train": 3, "steps": 2,
-        "batch_tokens": 40, "num_tests": 4,
-    },
-    "speed": {"models": ["fixed"], "lengths": [3, 5], "batch_tokens": 30, "repeats": 2},
-    "alignment": {"models": ["additive", "transformer"], "num_shown": 1, "num_scored": 3},
+    "alignment": {"models": ["additive", "transformer"], "num_shown": 1, "dictionary": ["livre book", "roi king"]},
 }  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("compare")
-    output = folder / "tiny"
-    write(folder / "data" / "generated", generate(60, 5, 58, 9, seed=1))
-    regard.compare(TINY, output, data=folder / "data", jobs=2, show_progress=False)
+    output = tmp_path_factory.mktemp("compare") / "tiny"
+    regard.compare(TINY, output, jobs=2, show_progress=False)
     return output
 
 
+def result_of(finished: Path, *task: Any, **more: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Task(*task, **more).result(finished).read_text("utf-8"))
+    return found
+
+
 def test_every_task_leaves_its_result(finished: Path) -> None:
-    tasks = [task for task in tasks_of(parse_study(TINY, "a test")) if task.place != "cuda"]
-    assert len(tasks) == 3 + 1 + 1 + 1 + 1
-    for task in tasks:
+    sweeps, together, alone = stages_of(parse_study(TINY, "a test"))
+    assert [len(tasks) for tasks in (sweeps, together, alone)] == [1 + 2, 2 + 1 + 1 + 1 + 2, 1]
+    for task in (*sweeps, *together, *alone):
         result = json.loads(task.result(finished).read_text("utf-8"))
         assert result["hardware"] and "commit" in result and result["versions"]["torch"]
-    model = json.loads(Task("model", "fixed", 2, "generated").result(finished).read_text("utf-8"))
-    assert len(model["hypotheses"]) == 58 and model["steps"] == 2
-    assert "alignments" not in model
+    model = result_of(finished, "run", "fixed", "lesson", "updates", 2)
+    assert len(model["hypotheses"]) == 40 + 9 and model["steps"] == 2 and model["tokens"] == 600
+    assert "alignments" not in model and [line["step"] for line in model["losses"]] == [2]
+    assert set(model["scores"]) >= {"as in training", "longer, joined"}
+    assert set(result_of(finished, "run", "fixed", "recall", "updates")["scores"]) >= {"words since the symbol/4"}
+    aligned = result_of(finished, "run", "transformer", "lesson", "updates")["alignments"]
+    assert aligned["heads"] == ["layer 1 head 1", "layer 1 head 2"]
+    assert all(
+        0 <= right <= of for rights, of in zip(aligned["right"], aligned["links"], strict=True) for right in rights
+    )
+
+
+def test_each_model_trains_with_the_rate_of_its_lowest_loss(finished: Path) -> None:
+    losses = swept("transformer", "lesson", finished)
+    assert set(losses) == {1e-3, 2e-3}
+    best = min(losses, key=lambda rate: losses[rate])
+    rates = {"transformer": best, "rotary": best, "additive": 3e-3, "fixed": 1e-3}
+    for name, rate in rates.items():
+        assert result_of(finished, "run", name, "lesson", "updates")["rate"] == rate
+    timed = request_of(parse_study(TINY, "a test"), Task("run", "transformer", "lesson", "time", 7), finished)
+    assert (timed.train.minutes, timed.train.steps, timed.train.seed, timed.train.learning_rate) == (
+        0.0001,
+        None,
+        7,
+        best,
+    )
 
 
 def test_the_report_stands_alone(finished: Path) -> None:
     page = (finished / "report.html").read_text("utf-8")
     HTMLParser(strict=True).parse(page)
     assert "<script" not in page and "http://" not in page and "https://" not in page
-    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 6
-    assert "A &amp; B &lt;compared&gt;" in page
-    for number in range(1, 7):
-        assert f"<h2>{number}. " in page
-    for name in TINY["models"]:
-        assert f"<td>{name}</td>" in page
     figures = {path.name for path in (finished / "figures").iterdir()}
-    of_corpus = {f"{name}-generated.png" for name in ("length", "alignment", "heads", "variations")}
-    assert figures == of_corpus | {"speed-cpu.png", "recall.png"}
+    of_budgets = {f"{name}-lesson-{budget}.png" for name in ("learning", "alignment") for budget in ("updates", "time")}
+    lengths = {f"length-lesson-{budget}-{i}.png" for budget in ("updates", "time") for i in (1, 2)}
+    of_recall = {"learning-recall-updates.png", "length-recall-updates-1.png"}
+    assert figures == of_budgets - {"alignment-lesson-time.png"} | lengths | of_recall
+    assert page.count('src="data:image/png;base64,') == page.count("<img ") == len(figures)
     assert all(p.read_bytes().startswith(b"\x89PNG") for p in (finished / "figures").iterdir())
+    assert "A &amp; B &lt;compared&gt;" in page
+    for wanted in ("Table 3", "p &lt; 0.05 in ", "Four criteria", "learning rate", "right, %", "<td>rotary</td>"):
+        assert wanted in page, wanted
+
+
+def test_the_report_leaves_out_what_was_not_asked_for(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished / "results" / "texts", tmp_path / "results" / "texts")
+    of_model = Path("results", "run", "lesson", "updates", "additive")
+    shutil.copytree(finished / of_model, tmp_path / of_model)
+    plain = {
+        name: value for name, value in TINY.items() if name not in ("variations", "sweep", "alignment", "reference")
+    }
+    (tmp_path / "study.json").write_text(json.dumps({**plain, "models": {"additive": TINY["models"]["additive"]}}))
+    regard.compare("lineage-small", tmp_path, only_report=True, show_progress=False)
+    page = (tmp_path / "report.md").read_text("utf-8")
+    for unwanted in ("seconds", "against", "changed", "Table 3", "learning rate", "criteria", "recall: updates"):
+        assert unwanted not in page, unwanted
 
 
 def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
+    before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("[0-9]*.json")}
     module, report = sys.modules["regard.compare.run"], finished / "report.html"
     monkeypatch.setattr(module, "Workers", None)  # to start one would be an error
-    monkeypatch.setattr(module, "write_report", lambda results, output: report)
+    monkeypatch.setattr(module, "write_report", lambda study, output: report)
     assert regard.compare(TINY, finished, show_progress=False) == report
     assert before and {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_a_run_that_fails_does_not_end_the_others(finished: Path, tmp_path: Path) -> None:
+    models = {"gone": {"folder": str(tmp_path / "nowhere")}, "there": {"folder": next_model(finished)}}
+    shutil.copytree(finished / "text", tmp_path / "out" / "text")
+    study = {**TINY, "models": models, "corpora": {"lesson": {"lesson": "translate", "budgets": ["updates"]}}}
+    study = {name: study[name] for name in ("corpora", "models", "decode", "train", "budgets")}
+    study["budgets"] = {"updates": {"steps": 2}}
+    (tmp_path / "out" / "study.json").write_text(json.dumps(study))
+    with pytest.raises(TrainingError, match="1 did not, such as run/lesson/updates/gone/1: "):
+        regard.compare(study, tmp_path / "out", jobs=1, show_progress=False)
+    assert "| there | " in (tmp_path / "out" / "report.md").read_text("utf-8")
+
+
+def next_model(finished: Path) -> str:
+    return str(finished / "models" / "run" / "lesson" / "updates" / "transformer" / "1")
 
 
 def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path: Path) -> None:
@@ -92,8 +148,7 @@ def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path
     ran = run("compare", "--recipe", "lineage-small", "--output", tmp_path, "--only-report", "--quiet")
     assert ran.exit_code == 0, ran.output
     assert ran.stdout == f"{tmp_path / 'report.html'}\n"
-    page = (tmp_path / "report.md").read_text("utf-8")
-    assert page.startswith("# A & B <compared>\n") and page.count("![") == 6
+    assert (tmp_path / "report.md").read_text("utf-8").startswith("# A & B <compared>\n")
     assert (tmp_path / "report.html").read_bytes() == (finished / "report.html").read_bytes()
 
 
@@ -111,9 +166,11 @@ def test_a_folder_of_another_comparison_is_refused(finished: Path, tmp_path: Pat
     "changes, message",
     [
         ({"modles": {}}, r"unknown section 'modles' \(did you mean 'models'\?\)"),
-        ({"models": {"a": {"d_modle": 3}}, "variations": {}}, "unknown key 'd_modle'"),
+        ({"models": {"a": {"d_modle": 3}}, "variations": {}, "reference": ""}, "unknown key 'd_modle'"),
         ({"variations": {"fixed": {}}}, "two models are called 'fixed'"),
-        ({"recall": {"models": ["none"]}}, r"\[recall\]: models must be those of \[models\]"),
+        ({"alignment": {"models": ["none"]}}, r"\[alignment\]: models must be among fixed, additive"),
+        ({"budgets": {"short": {"stesp": 3}}}, r"unknown key 'stesp' \(did you mean 'steps'\?\)"),
+        ({"reference": "transfomer"}, r"reference must name one of \[models\].*did you mean 'transformer'"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
@@ -124,8 +181,8 @@ def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
 def test_every_shipped_comparison_is_understood() -> None:
     for name in named_studies():
         study = read_study(name)
-        assert study.varied and study.alignment and study.recall and study.speed
-    older = {**TINY, "corpora": {}, "generated": {"num_train": 60}}
-    assert list(parse_study(older, "a finished comparison").corpora) == ["generated"]
+        sweeps, together, alone = stages_of(study)
+        assert study.reference and study.alignment.dictionary and sweeps and together and alone
+        assert {task.corpus for task in together} == set(study.corpora)
     with pytest.raises(RegardError, match=r"lineage-smal.*did you mean 'lineage-small'"):
         read_study("lineage-smal")

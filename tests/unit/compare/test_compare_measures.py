@@ -1,35 +1,38 @@
-"""What is measured: recall, speed, alignments, positions."""
+"""What is measured: work, alignments, significance, positions; and the texts that are made for it."""
 
+import random
 from typing import get_args
 
 import numpy as np
 import pytest
-import torch
 
-from regard.compare.measures import measure_recall, right_share, word_of
-from regard.compare.results import HeadScore, best_head, head_scores
-from regard.compare.study import RecallConfig, parse_study
+from regard.compare.measures import best_head, checked_links, num_right, training_flops, word_of
+from regard.compare.results import paired_bootstrap
+from regard.compare.study import CorpusConfig
+from regard.compare.texts import SYMBOLS, join, recall_parts
 from regard.config import Position, sized
 from regard.model.position_criteria import judge
 
-MODELS = {
-    "gru": {"architecture": "gru", "attention": "additive", "d_state": 12},
-    "transformer": {"d_ff": 20, "num_heads": 2},
-}
-SIZE = {"size": "tiny", "d_model": 16}
-STUDY = parse_study({"corpora": {"generated": {}}, "model": SIZE, "models": MODELS}, "a test")
+VOCABULARY = dict(source_vocab_size=50, target_vocab_size=50)
 
 
-def test_a_symbol_just_read_is_recalled() -> None:
-    config = RecallConfig(
-        distances=(1,), longest_train=1, steps=100, batch_tokens=120, num_tests=40,
-        learning_rate=1e-2,
-    )  # fmt: skip
-    found = measure_recall(STUDY.contenders["transformer"], config, 1, torch.device("cpu"))
-    assert found[1] > 0.8
+def test_work_of_a_transformer_and_of_a_fixed_vector_by_hand() -> None:
+    """Of each product two operations forward and four backward, but for what no gradient flows to."""
+    n, d, inner, words = 4, 16, 24, 50
+    shape = dict(d_model=d, d_ff=inner, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
+    # A layer has four maps an attention and two a feed-forward, and attention itself two products of n words by n.
+    weights = 3 * 4 * d * d + 2 * 2 * d * inner + words * d
+    expected = 6 * (weights + 3 * 2 * n * d) * n / (2 * n)
+    assert training_flops(sized("tiny", **shape, **VOCABULARY), n) == pytest.approx(expected, rel=1e-6)
+    state = 12
+    fixed = sized("tiny", architecture="rnn", attention="none", d_model=d, d_state=state, **VOCABULARY)
+    encoder = 2 * (d * state // 2 + (state // 2) ** 2)
+    decoder = (d + state) * state + state**2 + (2 * state + d) * 2 * d + words * d
+    expected = 6 * ((encoder + decoder) * n + state * state) / (2 * n)
+    assert training_flops(fixed, n) == pytest.approx(expected, rel=0.03)
 
 
-def test_right_share_by_hand_and_the_best_head() -> None:
+def test_right_alignments_by_hand_and_the_best_head() -> None:
     """Tokens: de|ux chats noirs and two bl|ack cats; `black` attends most to `noirs` only with both its tokens."""
     columns = word_of("deux chats noirs", [(0, 2), (2, 4), (4, 10), (10, 16)])
     rows = word_of("two black cats", [(0, 3), (3, 6), (6, 9), (9, 14)])
@@ -41,15 +44,38 @@ def test_right_share_by_hand_and_the_best_head() -> None:
             [0.9, 0.0, 0.1, 0.0],  # cats: attends to deux, which is wrong
         ]
     )
-    links = [(0, 0), (2, 1), (1, 2)]
-    assert right_share(weights, rows, columns, links) == pytest.approx(2 / 3)
-    names = ["layer 1 head 1", "layer 1 head 2"]
-    sentences = [{"most": [[0, 1], [1, 1]], "right": [0.5, 1.0]}]
-    against = {"sentences": [{"most": [[0, 1]]}]}
-    scores = head_scores({"heads": names, "sentences": sentences}, against)
-    assert scores == [HeadScore(names[0], 1.0, 0.5), HeadScore(names[1], 0.5, 1.0)]
-    assert best_head(scores) == 1
-    assert best_head([score._replace(right=None) for score in scores]) == 0
+    dictionary = {"deux": {"two"}, "noirs": {"black", "dark"}, "chats": {"cats"}, "l": {"the"}}
+    links = checked_links("Deux chats noirs .".split(), "two black cats .".split(), dictionary)
+    assert links == [(0, 0), (1, 2), (2, 1)]
+    assert num_right(weights, rows, columns, links) == 2
+    # Two words that could be meant are no link.
+    assert checked_links("deux deux".split(), "two".split(), dictionary) == []
+    assert checked_links("noirs".split(), "black dark".split(), dictionary) == []
+    # The second head is chosen on the first and third sentence, and scored on the second.
+    found = {"links": [2, 4, 1], "right": [[0, 2], [4, 1], [0, 1]], "guessed": [2, 3, 1]}
+    assert best_head(found) == (1, 0.25, 0.75)
+
+
+def test_the_bootstrap_tells_a_difference_from_chance() -> None:
+    draw = random.Random(5)
+    references = [" ".join(draw.choices("abcdefghij", k=9)) for _ in range(60)]
+    half = [text if i % 2 else text[:9] for i, text in enumerate(references)]
+    other = [text if i % 2 == 0 else text[:9] for i, text in enumerate(references)]
+    worse, same = paired_bootstrap([("a", half), ("b", [text[:7] for text in half]), ("c", other)], references)
+    assert worse < 0.01 < 0.2 < same
+
+
+def test_texts_of_recall_and_joined_pairs() -> None:
+    config = CorpusConfig(recall=(2, 30), longest_train=5, max_test=20)
+    parts = recall_parts(config, random.Random(3))
+    for part, most in (("train", 5), ("valid", 5), ("test", 30)):
+        for source, symbol in parts[part]:
+            words = source.split()
+            assert words[len(words) // 2] == symbol and sum(word in SYMBOLS for word in words) == 1
+            assert len(words) <= 2 * most + 1
+    assert sorted(len(source.split()) for source, _ in parts["test"]) == [5] * 10 + [61] * 10
+    pairs = [("a b", "1"), ("c", "2")]
+    assert set(join(pairs, [1, 2, 2, 9], random.Random(1))) <= {*pairs, ("a b c", "1 2"), ("c a b", "2 1")}
 
 
 def test_which_position_scheme_meets_which_criterion() -> None:

@@ -21,7 +21,7 @@ enters the first, and the last one's state looks for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -86,6 +86,7 @@ class RecurrentDecoder(nn.Module):
         self.layers = nn.ModuleList(make_cell(config.architecture, each, width) for each in inputs)
         self.readout = nn.Linear(width + config.d_model + width, 2 * config.d_model)
         self.dropout = Dropout(dropout)
+        self._compiled: Callable[..., Any] | None = None
 
     @property
     def cells(self) -> Sequence[nn.RNNBase]:
@@ -141,30 +142,49 @@ class RecurrentDecoder(nn.Module):
         self, words: Float[Tensor, "batch target_len d_model"], state: RecurrentState, trace: Trace | None
     ) -> tuple[Float[Tensor, "batch target_len d_state"], Float[Tensor, "batch target_len d_state"], Cells]:
         """Word by word: attention depends on the state before it, and the next state on the attention."""
-        weights = [Weights.of(cell) for cell in self.cells]
-        sizes = [self.config.d_model, self.config.d_state]
-        of_words, of_contexts = weights[0].inputs.split(sizes, dim=1)
-        from_words = F.linear(words, of_words, weights[0].inputs_bias)
+        first = Weights.of(self.cells[0])
+        of_words, of_contexts = first.inputs.split([self.config.d_model, self.config.d_state], dim=1)
+        from_words = F.linear(words, of_words, first.inputs_bias)
         steps = None if trace is None else StepTrace(trace, words.shape[1])
-        assert self.attention is not None
-        cells, sight = list(state.cells), (state.keys, state.memory, state.may_attend())
+        plainly = self._compiled is None or steps is not None or not self.training
+        advance_once = self._advance if plainly else self._compiled
+        cells, sight = state.cells, (of_contexts, state.keys, state.memory, state.may_attend())
         states, contexts = [], []
         for from_word in from_words.unbind(dim=1):
-            query = cells[-1][0][:, None]
-            context = self.attention(query, *sight, trace=at(steps, "attention"))
-            inputs = from_word + F.linear(context[:, 0], of_contexts)
-            for i, cell in enumerate(self.cells):
-                if i:
-                    below = self.dropout(cells[i - 1][0])
-                    inputs = F.linear(below, weights[i].inputs, weights[i].inputs_bias)
-                cells[i] = _kept(at(steps, f"layers.{i}"), advance(cell, inputs, cells[i]))
+            context, cells = advance_once(from_word, cells, *sight, steps)
             states.append(cells[-1][0])
-            contexts.append(context[:, 0])
+            contexts.append(context)
             if steps is not None:
                 steps.next()
         if steps is not None:
             steps.finish()
-        return torch.stack(states, dim=1), torch.stack(contexts, dim=1), tuple(cells)
+        return torch.stack(states, dim=1), torch.stack(contexts, dim=1), cells
+
+    def _advance(
+        self,
+        from_word: Float[Tensor, "batch gates"],
+        cells: Cells,
+        of_contexts: Float[Tensor, "gates d_state"],
+        keys: Float[Tensor, "batch source_len d_state"],
+        memory: Float[Tensor, "batch source_len d_state"],
+        may_attend: Bool[Tensor, "batch 1 source_len"],
+        steps: StepTrace | None,
+    ) -> tuple[Float[Tensor, "batch d_state"], Cells]:
+        """The context of one more word, and the cells that have read it."""
+        assert self.attention is not None
+        context = self.attention(cells[-1][0][:, None], keys, memory, may_attend, trace=at(steps, "attention"))[:, 0]
+        inputs = from_word + F.linear(context, of_contexts)
+        found: list[Tensor] = []
+        for i, cell in enumerate(self.cells):
+            if found:
+                weights = Weights.of(cell)
+                inputs = F.linear(self.dropout(found[-1][0]), weights.inputs, weights.inputs_bias)
+            found.append(_kept(at(steps, f"layers.{i}"), advance(cell, inputs, cells[i])))
+        return context, tuple(found)
+
+    def compile_step(self) -> None:
+        """Train with a few fused kernels a word instead of a kernel an operation."""
+        self._compiled = torch.compile(self._advance, dynamic=True)
 
 
 def summary_of(

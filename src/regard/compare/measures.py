@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.compare.study import AlignmentConfig
 from regard.config import ModelConfig
+from regard.model.layout import Layout
 from regard.model.transformer import Translating, build
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.trace import cross_attentions
-from regard.train.loss import Tensors, batch_loss
+from regard.trace import Trace, cross_attentions
 from regard.translate.trace import trace_pair
 
 _COUNTED = 4
@@ -36,15 +35,16 @@ Links = Sequence[tuple[int, int]]
 def training_flops(config: ModelConfig, length: int) -> float:
     """Operations of a training step for each of its tokens, on sentences of so many tokens."""
     model = build(config, 0.0)
-    draw = torch.Generator().manual_seed(1)
-    shape = (_COUNTED, length)
-    tokens = torch.randint(4, config.target_vocab_size, shape, generator=draw)
-    lengths = torch.full((_COUNTED,), length)
-    batch = Tensors(tokens, lengths, tokens, tokens, lengths)
-    # The written-out forms: what oneDNN and fused kernels compute is not counted.
-    with torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH):
+    tokens = torch.full((_COUNTED, length), config.pad_id + 1)
+    layout = Layout.padded(torch.full((_COUNTED,), length), length)
+    # A trace asks for the written-out forms: what fused kernels and oneDNN compute is not counted.
+    one_dnn: Any = torch.backends.mkldnn  # its stubs have no setter
+    before, one_dnn.enabled = one_dnn.enabled, False
+    try:
         with FlopCounterMode(display=False) as counter:
-            batch_loss(model, batch, packed=False, longest=length, label_smoothing=0.1).loss.backward()
+            model(tokens, layout, tokens, layout, trace=Trace()).sum().backward()
+    finally:
+        one_dnn.enabled = before
     return counter.get_total_flops() / (2 * tokens.numel())
 
 

@@ -152,7 +152,7 @@ class BudgetResults:
     def scores(self, model: str, part: str) -> Measurement:
         return Measurement(f["scores"][part] for f in self.files[model].values() if part in f["scores"])
 
-    def learning(self, axis: Literal["step", "seconds"]) -> Curves:
+    def learning(self, axis: str) -> Curves:
         """Mean validation loss over updates or seconds."""
         curves: Curves = {}
         for model in self.models:
@@ -187,8 +187,8 @@ def paired_bootstrap(systems: Sequence[tuple[str, list[str]]], references: Seque
     bleu = require_metrics()[0]
     if len(systems) < 2:
         return []
-    _, scores = PairedTest(list(systems), {"BLEU": bleu()}, [list(references)], test_type="bs")()
-    return [float(each.p_value) for each in scores["BLEU"][1:]]
+    scores: Any = PairedTest(list(systems), {"BLEU": bleu()}, [list(references)], test_type="bs")()[1]
+    return [each.p_value for each in scores["BLEU"][1:]]
 
 
 def score(metric: str, hypotheses: Sequence[str], references: Sequence[str], rows: Iterable[int]) -> float:

@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,32 +116,34 @@ def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Cal
         devices = {each.recipe.train.device for each in study.contenders.values()}
         on_gpu = any(choose_device(device).type == "cuda" for device in devices)
         jobs = min(MOST_ON_A_GPU, max(1, num_cores() // 2)) if on_gpu else num_cores()
-    failed: list[str] = []
-    for tasks, at_once in zip(stages_of(study), (jobs, jobs, 1), strict=True):
-        if left := [task for task in tasks if not task.result(output).is_file()]:
-            # Runs that are alone have as many threads as the others.
-            failed += _do_in_parallel(study, output, left, at_once, max(1, num_cores() // jobs), say)
-    return failed
+    sweeps, together, alone = stages_of(study)
+    # Runs that are alone have as many threads as the others.
+    work = partial(_do_in_parallel, study, output, say, max(1, num_cores() // jobs))
+    return [*work([sweeps, together], jobs), *work([alone], 1)]
 
 
 def _do_in_parallel(
-    study: Study, output: Path, tasks: Sequence[Task], jobs: int, num_threads: int, say: Callable[[str], None]
+    study: Study, output: Path, say: Callable[[str], None], num_threads: int, stages: Sequence[list[Task]], jobs: int
 ) -> list[str]:
-    """Do the tasks in child processes; one that fails does not end the others."""
+    """Do the tasks of each stage in child processes; one that fails does not end the others."""
+    stages = [[task for task in tasks if not task.result(output).is_file()] for tasks in stages]
+    jobs = min(jobs, max(map(len, stages)))
+    if not jobs:
+        return []
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    jobs = min(jobs, len(tasks))
     setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
     started, failed = time.monotonic(), list[str]()
     with Workers(task_worker, [{**setup, "cores": share} for share in _shares(cores, jobs)]) as workers:
-        waiting = {workers.submit(dataclasses.asdict, task): task for task in tasks}
-        for num_done, done in enumerate(as_completed(waiting), start=1):
-            try:
-                error = done.result()
-            except RegardError as ended:
-                error = str(ended)
-            failed += [f"{waiting[done]}: {error}"] if error else []
-            end = f": {error}" if error else ""
-            say(f"{num_done}/{len(tasks)}  {waiting[done]}  ({time.monotonic() - started:,.0f} s){end}")
+        for tasks in stages:
+            waiting = {workers.submit(dataclasses.asdict, task): task for task in tasks}
+            for num_done, done in enumerate(as_completed(waiting), start=1):
+                try:
+                    error = done.result()
+                except RegardError as ended:
+                    error = str(ended)
+                failed += [f"{waiting[done]}: {error}"] if error else []
+                end = f": {error}" if error else ""
+                say(f"{num_done}/{len(tasks)}  {waiting[done]}  ({time.monotonic() - started:,.0f} s){end}")
     return failed
 
 

@@ -138,7 +138,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     for name, changes in {**{n: b.train for n, b in budgets.items()}, "sweep": sweep}.items():
         shared.changed({"train": changes}, f"{where} [{name}]")
     alignment = from_dict(AlignmentConfig, values.get("alignment", {}), f"{where} [alignment]")
-    named = {"alignment": alignment, **{f"budgets.{name}": budget for name, budget in budgets.items()}}
+    named: dict[str, Any] = {"alignment": alignment, **{f"budgets.{name}": budget for name, budget in budgets.items()}}
     for name, (config, _) in corpora.items():
         named[f"corpora.{name}"] = config
         _check_names(config.budgets, budgets, f"{where} [corpora.{name}]: budgets")

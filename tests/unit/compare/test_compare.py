@@ -107,10 +107,10 @@ def test_the_report_leaves_out_what_was_not_asked_for(finished: Path, tmp_path: 
     shutil.copytree(finished / "results" / "texts", tmp_path / "results" / "texts")
     of_model = Path("results", "run", "lesson", "updates", "additive")
     shutil.copytree(finished / of_model, tmp_path / of_model)
-    plain = {
-        name: value for name, value in TINY.items() if name not in ("variations", "sweep", "alignment", "reference")
-    }
-    (tmp_path / "study.json").write_text(json.dumps({**plain, "models": {"additive": TINY["models"]["additive"]}}))
+    plain = {name: TINY[name] for name in ("title", "corpora", "data", "model", "train", "decode")}
+    plain |= {"budgets": {"updates": {"steps": 2}, "time": {}}, "models": {"additive": TINY["models"]["additive"]}}
+    plain["corpora"] = {"lesson": TINY["corpora"]["lesson"]}
+    (tmp_path / "study.json").write_text(json.dumps(plain))
     regard.compare("lineage-small", tmp_path, only_report=True, show_progress=False)
     page = (tmp_path / "report.md").read_text("utf-8")
     for unwanted in ("seconds", "against", "changed", "Table 3", "learning rate", "criteria", "recall: updates"):

@@ -4,7 +4,6 @@ import random
 from typing import get_args
 
 import numpy as np
-import pytest
 
 from regard.compare.measures import best_head, checked_links, num_right, training_flops, word_of
 from regard.compare.results import paired_bootstrap
@@ -16,20 +15,26 @@ from regard.model.position_criteria import judge
 VOCABULARY = dict(source_vocab_size=50, target_vocab_size=50)
 
 
-def test_work_of_a_transformer_and_of_a_fixed_vector_by_hand() -> None:
-    """Of each product two operations forward and four backward, but for what no gradient flows to."""
-    n, d, inner, words = 4, 16, 24, 50
+def test_work_of_training_by_hand() -> None:
+    """Each product takes two operations forward and four backward, but for what no gradient flows to."""
+    n, d, inner, words, state = 4, 16, 24, 50, 12
     shape = dict(d_model=d, d_ff=inner, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
-    # A layer has four maps an attention and two a feed-forward, and attention itself two products of n words by n.
-    weights = 3 * 4 * d * d + 2 * 2 * d * inner + words * d
-    expected = 6 * (weights + 3 * 2 * n * d) * n / (2 * n)
-    assert training_flops(sized("tiny", **shape, **VOCABULARY), n) == pytest.approx(expected, rel=1e-6)
-    state = 12
-    fixed = sized("tiny", architecture="rnn", attention="none", d_model=d, d_state=state, **VOCABULARY)
-    encoder = 2 * (d * state // 2 + (state // 2) ** 2)
-    decoder = (d + state) * state + state**2 + (2 * state + d) * 2 * d + words * d
-    expected = 6 * ((encoder + decoder) * n + state * state) / (2 * n)
-    assert training_flops(fixed, n) == pytest.approx(expected, rel=0.03)
+    # Four maps an attention, two a feed-forward; attention's two products of n words by n; gradients of the biases,
+    # which are products with ones.
+    weights, attention, biases = (
+        3 * 4 * d * d + 2 * 2 * d * inner + words * d,
+        3 * 2 * n * d,
+        3 * 4 * d + 2 * (d + inner),
+    )
+    expected = (6 * (weights + attention) + 2 * biases) * n
+    assert training_flops(sized("tiny", **shape, **VOCABULARY), n) == expected / (2 * n)
+    gru = sized("tiny", architecture="gru", attention="none", d_model=d, d_state=state, **VOCABULARY)
+    half = state // 2
+    encoder, decoder = 2 * 3 * (d * half + half**2), 3 * ((d + state) * state + state**2)
+    readout = (2 * state + d) * 2 * d + words * d
+    # The first state of each direction is zero and needs no gradient; the decoder's comes from the encoder.
+    expected = 6 * (encoder + decoder + readout) * n + 6 * state**2 - 2 * 2 * 3 * half**2
+    assert training_flops(gru, n) == expected / (2 * n)
 
 
 def test_right_alignments_by_hand_and_the_best_head() -> None:

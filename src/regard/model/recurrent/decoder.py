@@ -146,8 +146,9 @@ class RecurrentDecoder(nn.Module):
         of_words, of_contexts = first.inputs.split([self.config.d_model, self.config.d_state], dim=1)
         from_words = F.linear(words, of_words, first.inputs_bias)
         steps = None if trace is None else StepTrace(trace, words.shape[1])
-        plainly = self._compiled is None or steps is not None or not self.training
-        advance_once = self._advance if plainly else self._compiled
+        advance_once: Callable[..., Any] = self._advance
+        if self._compiled is not None and self.training and steps is None:
+            advance_once = self._compiled
         cells, sight = state.cells, (of_contexts, state.keys, state.memory, state.may_attend())
         states, contexts = [], []
         for from_word in from_words.unbind(dim=1):

@@ -66,9 +66,7 @@ def test_bleu_decides_and_the_loss_between_equals() -> None:
     assert history.add(11, Validation(2.0, 30.0)), "as high, and a lower loss"
     assert not history.add(13, Validation(2.5, 30.0)) and history.without_improvement == 1
     assert history.best_steps == [11, 13, 7]
-
-
-def test_weights_that_make_the_kept_text_worse_are_not_chosen() -> None:
+    # Weights that make the text to keep worse are not chosen.
     history = History(num_kept=2, tolerance=0.3)
     assert history.add(0, Validation(2.0, 20.0, kept=29.0))
     assert history.best_steps == [0]

@@ -68,7 +68,8 @@ def finish(
         "text read": "; ".join(about.get("said", [])),
         "SHA-256": ", ".join(f"{name} `{checksum}`" for name, checksum in about.get("checksums", {}).items()),
         "steps": f"{trainer.step:,} of {settings.accumulate} x {settings.batch_tokens:,} tokens",
-        "settings": f"seed {settings.seed}, {settings.schedule} from {settings.learning_rate:.2e}, dropout {settings.dropout}",
+        "settings": f"seed {settings.seed}, learning rate {settings.learning_rate:.2e} ({settings.schedule}), "
+        f"dropout {settings.dropout}",
         "weights of steps": ", ".join(f"{step:,}" for step in sorted(steps)),
         "time": f"{minutes:.1f} minutes on {hardware(trainer.device)}",
     }

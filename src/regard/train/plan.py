@@ -238,6 +238,7 @@ def complete(
     peak *= FINE_TUNING_RATE if tunes else 1
     usual_dropout = FINE_TUNING_DROPOUT if tunes else _for_pairs(DROPOUT_BY_PAIRS, num_pairs)
     dropout, smoothing = settings.dropout, settings.label_smoothing
+    is_small = sum(map(math.prod, expected_tensors(model).values())) <= LARGEST_WITH_SNAPSHOTS
     translates = settings.objective in (None, "translation")
     packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
     return dataclasses.replace(
@@ -253,15 +254,10 @@ def complete(
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
         packing=packing,
-        snapshots=_num_snapshots(model) if settings.snapshots is None else settings.snapshots,
+        snapshots=NUM_SNAPSHOTS * is_small if settings.snapshots is None else settings.snapshots,
         # Padded batches have many shapes, and each would be compiled anew.
         compile=on_gpu and packing if settings.compile is None else settings.compile,
     )
-
-
-def _num_snapshots(model: ModelConfig) -> int:
-    num_weights = sum(math.prod(shape) for shape in expected_tensors(model).values())
-    return NUM_SNAPSHOTS if num_weights <= LARGEST_WITH_SNAPSHOTS else 0
 
 
 def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:

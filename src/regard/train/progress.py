@@ -28,7 +28,7 @@ from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE, in_words
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LINE_EVERY_SECONDS, FIRST_LINE_SECONDS = 30.0, 10.0
 """Interval between two progress lines, and time of the first, where there is no terminal for a progress bar."""
-SMOOTHING = 0.95
+SMOOTHING = 0.9
 """Decay of the running average of the loss that is shown; metrics.jsonl has each reading."""
 
 

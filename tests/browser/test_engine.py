@@ -23,7 +23,7 @@ from browser.test_use import turn_to
 from fixtures import TEXT
 from huggingface_fixtures import MAKERS
 from look_fixtures import SEARCH, SENTENCE, make_subject, save_subject
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 from unit.test_one_path import texts
 from web_fixtures import serving
 
@@ -188,6 +188,14 @@ def test_every_traced_value_is_torchs(opens: Opens, site: tuple[Path, str], vari
     form, changes = VARIANTS[variant]
     subject = tiny(site[0] / "tiny", form, **changes)
     assert_traced_alike(opens("tiny", subject), site, subject)
+
+
+@pytest.mark.parametrize("field", ["position", "norm", "feed_forward"])
+def test_a_kind_that_the_engine_does_not_know_is_refused(opens: Opens, site: tuple[Path, str], field: str) -> None:
+    subject = tiny(site[0] / "tiny", "fp32")
+    object.__setattr__(subject.config, field, "spiral")
+    with pytest.raises(Error, match=f"{field} must be one .*got spiral"):
+        opens("tiny", subject).evaluate("() => window.subject.model.step([5], window.subject.model.start([5, 3]))")
 
 
 @pytest.mark.parametrize("name", ["fr-en", "en-fr", "chat", "story", "search"])

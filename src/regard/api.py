@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 class Model:
     """A loaded model."""
 
-    def __init__(self, folder: Path, engine: Engine, **options: Any) -> None:
+    def __init__(self, folder: Path, engine: Engine, target_language: str | None = None, **options: Any) -> None:
         """options: how the engine was opened; search opens its encoder the same way."""
         self.folder, self._options = folder, options
-        self.manifest = read_manifest(folder)
+        self.manifest = read_manifest(folder).toward(target_language)
         source, target = open_tokenizers(folder, self.manifest.tokenizer)
         self._translator = Translator(engine, self.manifest, source, target)
 
@@ -259,7 +259,7 @@ def load(
         first._translator = first._translator.joined([each._translator for each in others])
         return first
     folder = find_model(name_or_folder, source_language, target_language)
-    return Model(folder, open_engine(folder, engine, **options), kind=engine, **options)
+    return Model(folder, open_engine(folder, engine, **options), target_language, kind=engine, **options)
 
 
 _load_kept = functools.lru_cache(maxsize=4)(load)

@@ -31,6 +31,10 @@ def test_a_recipe_file(tmp_path: Path) -> None:
     assert recipe.decode.beam == 2
     changed = recipe.changed({"train": {"steps": 7}}, "--set")
     assert changed.train.steps == 7 and changed.train.learning_rate == 1 and changed.size == "tiny"
+    (tmp_path / "base.toml").write_text("extends = 'paper-base'\n[train]\nwarmup = 9")
+    top = read_recipe(written(tmp_path, f"extends = 'base.toml'\n{RECIPE}"))
+    assert (top.train.warmup, top.train.steps, top.train.schedule) == (9, 100, "inverse-sqrt")
+    assert top.size == "tiny" and top.model == {**read_recipe("paper-base").model, "norm": "rms"}
     for name in named_recipes():
         shipped = read_recipe(name)
         assert sized(shipped.size or "base", **shipped.model)
@@ -43,6 +47,9 @@ def test_a_recipe_file(tmp_path: Path) -> None:
         ("[train]\nstep=1", r"\[train\]: unknown key 'step' \(did you mean 'steps'\?\)"),
         ("[model]\nsize='tiny'\nnum_heads=3", "d_model must be a multiple of num_heads"),
         ("train = 3", "train must be a section"),
+        ("extends = 'mine.toml'", "must be the name of another recipe"),
+        ("extends = 'paper-base'\ntrain = 3", "train must be a section"),
+        ("extends = 'paper-base'\n[trian]", r"unknown section \[trian\]"),
         ("[train", "must be readable TOML text"),
     ],
 )
@@ -97,7 +104,8 @@ CONTRASTIVE = TrainConfig(objective="contrastive")
         (dict(data=DataConfig(lesson="copy", pairs=("p",))), "a lesson makes its own text: got lesson=copy and files"),
         (dict(data=TEXT, model=LSTM), "from pairs: got architecture=lstm and running text"),
         (dict(model=LSTM, train=TrainConfig(packing=True)), "got packing=true; leave one out"),
-        (dict(train=TrainConfig(freeze_embeddings=True)), "needs word vectors: got none; name"),
+        (dict(data=PAIRS, train=TrainConfig(adapter=True)), "adapter is for a model that is given: got no --init"),
+        (dict(data=PAIRS, train=TrainConfig(freeze_embeddings=True)), "needs word vectors: got none; name"),
     ],
 )
 def test_contradictions_are_named(request_: dict[str, Any], message: str) -> None:

@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,11 @@ import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.errors import TrainingError, UsageError
+from regard.errors import DataError, TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
-from regard.train.corpora import read_corpora
+from regard.train.corpora import count_pairs, read_corpora
 from regard.train.plan import choose_model, complete
 from regard.train.progress import Reporter
 from regard.train.recipe import read_recipe
@@ -67,6 +69,41 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(model, changes, corpus, tmp_path)
     assert position(found[0], 12) == position(found[1], 12)
     losses = [[line["loss"] for line in metrics(folder)] for folder in found]
     assert losses[0] == losses[1]
+
+
+def test_text_that_looks_wrong_is_refused_unless_forced(corpus: DataConfig, tmp_path: Path) -> None:
+    lines = Path(corpus.target[0]).read_text().splitlines()
+    random.Random(5).shuffle(lines)
+    texts = {"shuffled": "\n".join(lines).encode(), "broken": b"\xff\n" * 301 + b"one\n" * 299}
+    for (name, text), told in zip(
+        texts.items(), ("fit others as well", r"got 299 of 600 \(not UTF-8 301\)"), strict=True
+    ):
+        (tmp_path / name).write_bytes(text)
+        data = dataclasses.replace(corpus, target=(str(tmp_path / name),), duplicates=True, max_ratio=99.0)
+        with pytest.raises(DataError, match=told):
+            read_corpora(data, 1, lambda _: None, tmp_path / "text")
+        assert len(read_corpora(dataclasses.replace(data, force=True), 1, lambda _: None, tmp_path / "text")[0]) > 200
+
+
+def test_files_are_mixed_by_weight_and_by_temperature(tmp_path: Path) -> None:
+    names = [str(tmp_path / f"{side}.tsv") for side in "abc"]
+    for name, size in zip(names, (60, 20, 10), strict=True):
+        Path(name).write_text("".join(f"{Path(name).stem} {n} un\t{Path(name).stem} {n} one\n" for n in range(size)))
+    pairs = (f"{names[0]}@0.3", f"{names[1]}@2.5", names[2])
+    valid = dict(valid_source=(names[0],), valid_target=(names[0],))
+    data = DataConfig(pairs=pairs, tags=("en", "de", "en"), **valid)
+    read, _ = read_corpora(data, 1, lambda _: None, tmp_path / "text")
+    assert read.mixture is not None and count_pairs(read) == len(read.mixture) == 18 + 50 + 10
+    counts = Counter[str]()
+    for epoch in range(10):
+        rows = read.mixture.rows(epoch, np.arange(len(read.mixture)))
+        counts.update(read.sources[row] for row in rows.tolist())
+    assert {text[:7] for text in counts} == {"<2en> a", "<2de> b", "<2en> c"}
+    by_file = {side: {count for text, count in counts.items() if text[6] == side} for side in "abc"}
+    assert by_file == {"a": {3}, "b": {25}, "c": {10}}
+    data = DataConfig(pairs=tuple(names), mix_temperature=2.0, **valid)
+    read, _ = read_corpora(data, 1, lambda _: None, tmp_path / "again")
+    assert read.mixture is not None and np.allclose(read.mixture.weights, [1, 3**0.5, 6**0.5])
 
 
 def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path: Path) -> None:

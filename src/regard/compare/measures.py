@@ -21,7 +21,7 @@ from regard.compare.study import AlignmentConfig
 from regard.config import ModelConfig
 from regard.model.layout import Layout
 from regard.model.transformer import Translating, build
-from regard.text.tokenizer import EOS_ID, Tokenizer
+from regard.text.tokenizer import EOS_ID, TokenizerBase
 from regard.trace import Trace, cross_attentions
 from regard.translate.trace import trace_pair
 
@@ -50,7 +50,7 @@ def training_flops(config: ModelConfig, length: int) -> float:
 
 def measure_alignments(
     model: Translating,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: tuple[TokenizerBase, TokenizerBase],
     pairs: Sequence[tuple[str, str]],
     config: AlignmentConfig,
 ) -> dict[str, Any] | None:

@@ -207,7 +207,7 @@ def _measure_model(study: Study, task: Task, output: Path, device: torch.device)
     sources, references, facts = text["sources"], text["references"], text["about"]
     model, manifest = load_model(folder)
     assert isinstance(model, Translating)
-    tokenizers = load_tokenizers(folder, manifest.tokenizer)
+    tokenizers = load_tokenizers(folder, manifest.tokenizer, manifest.model)
     hypotheses = translate_all(model.to(device), sources, tokenizers, contender.recipe.decode, "fp32")
     parts = {**facts["parts"]}
     for label, groups in facts["groups"].items():

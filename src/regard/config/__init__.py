@@ -38,7 +38,11 @@ class DataConfig(Settings):
     target: tuple[str, ...] = ()
     """files of their translations, the same number of lines"""
     pairs: tuple[str, ...] = ()
-    """files of source TAB target; name a file n times to sample it n-fold, file#label for the lines with that third column"""
+    """files of source TAB target; file@0.3 for three tenths of it in each epoch, file@3 for all of it three times, file#label for the lines with that third column"""
+    mix_temperature: Annotated[float, "positive"] = 1.0
+    """files of pairs are mixed by their sizes to the power of 1 / this, the largest once in an epoch: 1 as they are, 5 is usual for many languages"""
+    tags: tuple[str, ...] = ()
+    """for a model of several target languages: that of each file of pairs, such as fr, which <2fr> before its sources tells"""
     lesson: Literal["copy", "reverse", "dates", "translate"] | None = None
     """a small task in place of files, whose pairs the run makes itself: copying letters, reversing them, writing dates in digits, or a little French to English"""
     text: tuple[str, ...] = ()
@@ -91,6 +95,8 @@ class DataConfig(Settings):
     """keep pairs with a side in another language than most of the corpus"""
     strict: bool = False
     """stop at the first undecodable line instead of dropping its pair"""
+    force: bool = False
+    """train on text that looks wrong: sides that do not belong together, or more than half of the lines unusable"""
     shuffle_window: Count = 1_000_000
     """pairs shuffled together; a larger corpus is shuffled in blocks, and then within windows of this size"""
 
@@ -141,6 +147,10 @@ class TrainConfig(Settings):
     """on the embedding sums and each sub-layer's output, as in the paper"""
     freeze_embeddings: bool = False
     """leave the rows that came from word vectors as they are"""
+    adapter: bool = False
+    """of a given model: low-rank adapters learn (LoRA) in place of its weights, and are added to them at the end"""
+    adapter_rank: Count = 16
+    """numbers between the two matrices of an adapter"""
     contrast_temperature: Annotated[float, "positive"] = 0.05
     """contrastive: scores are divided by it; the smaller, the more the nearest wrong answers count"""
     r_drop: Annotated[float, "not negative"] = 0.0

@@ -30,7 +30,7 @@ from regard.data.corpus import Corpus
 from regard.data.encoding import Builder, EncodedPairs, Order, build_worker
 from regard.data.workers import Workers
 from regard.errors import DataError, TrainingError, UsageError
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import PAD_ID, Tokenizer, TokenizerBase
 
 _BATCHES_IN_WORK = 64
 """batches of the current windows of all lanes"""
@@ -75,6 +75,7 @@ class BatchStream(AbstractContextManager["BatchStream"]):
     """estimate, both sides, as segmented in training"""
     buffer: Buffer | None
     """the fixed shape of packed batches"""
+    pad_id = PAD_ID
 
     def __init__(self, num_windows: int, fingerprint: int, lanes: Lanes) -> None:
         """num_windows: of an epoch. fingerprint: of the text and the settings."""
@@ -106,12 +107,7 @@ class BatchStream(AbstractContextManager["BatchStream"]):
                 "a run must be resumed with the text and the batch settings it began with: "
                 "they have changed; restore them, or start a new run"
             )
-        if "lanes" in state:
-            lanes = state["lanes"]
-        else:  # runs over running text before there was one stream
-            window = state["epoch"] * self._num_windows + state["window"]
-            lanes = {"0": (window, state["batch"])}
-        self._begin({lane: lanes[str(lane)] for lane in self._lanes.own})
+        self._begin({lane: state["lanes"][str(lane)] for lane in self._lanes.own})
 
     def _begin(self, positions: Mapping[int, Sequence[int]]) -> None:
         self._current = {lane: _Lane(window, batch) for lane, (window, batch) in positions.items()}
@@ -168,7 +164,7 @@ class PairStream(BatchStream):
     def __init__(
         self,
         corpus: Corpus,
-        tokenizers: tuple[Tokenizer | None, Tokenizer],
+        tokenizers: tuple[TokenizerBase | None, TokenizerBase],
         *,
         batch_tokens: int,
         packing: bool,
@@ -192,17 +188,20 @@ class PairStream(BatchStream):
         )
         facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
-        self.num_pairs = len(self._pairs)
-        self.num_too_long = facts.num_read - self.num_pairs
+        self._mixture = self._pairs.mixed(corpus.mixture)
+        self.num_pairs = len(self._mixture)
+        self.num_too_long = facts.num_read - len(self._pairs)
         if not self.num_pairs:
             raise DataError(
                 f"the corpus must hold a pair of at most {max_length} tokens a side: got none of "
                 f"{facts.num_read}; raise max_length"
             )
-        self._seed = seed
+        self._seed, self.pad_id = seed, tokenizers[1].pad_id
         self._order = Order(self.num_pairs, seed, shuffle_window)
         settings = (batch_tokens, packing, sampling, max_length, seed, lanes.count)
         fingerprint = zlib.crc32(repr((settings, shuffle_window, facts.checksum)).encode())
+        if corpus.mixture is not None:
+            fingerprint = zlib.crc32(repr(corpus.mixture.weights).encode(), fingerprint)
         source_mean, target_mean = self._mean_lengths(dataclasses.replace(plain, sampling=sampling))
         pair_mean = source_mean + target_mean
         self.tokens_per_epoch = round(pair_mean * self.num_pairs)
@@ -218,7 +217,7 @@ class PairStream(BatchStream):
         self._builder = dataclasses.replace(plain, sampling=sampling, buffer=self.buffer, max_length=max_length)
         self._check_room(batch_tokens)
         super().__init__(num_windows, fingerprint, lanes)
-        if num_workers:
+        if num_workers and isinstance(tokenizers[1], Tokenizer):
             self._workers = Workers(build_worker, [self._builder.to_message()] * num_workers)
 
     def _check_room(self, batch_tokens: int) -> None:
@@ -238,12 +237,12 @@ class PairStream(BatchStream):
         """Tokens of a source and of a target, as segmented in training, measured on some."""
         num_measured = min(self.num_pairs, _NUM_PAIRS_MEASURED)
         places = np.linspace(0, self.num_pairs - 1, num_measured).astype(np.int64)
-        source, target = builder.encode(self._pairs.texts(places), [self._seed])
+        source, target = builder.encode(self._pairs.texts(self._mixture.rows(0, places)), [self._seed])
         return float(source.lengths.mean()), float(target.lengths.mean() - 1)
 
     def _read(self, epoch: int, window: int) -> dict[str, Any]:
         start, stop = (n * self.num_pairs // self._num_windows for n in (window, window + 1))
-        places = self._order.rows(epoch, start, stop)
+        places = self._mixture.rows(epoch, self._order.rows(epoch, start, stop))
         found: dict[str, Any] = {"seed": [self._seed, epoch, window]}
         if self._pairs.keeps_tokens:
             return {**found, "tokens": [vars(side) for side in self._pairs.tokens(places)]}

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from regard.errors import ModelError
 from regard.text.ragged import Ragged
-from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
+from regard.text.tokenizer import PAD_ID, Ends, TokenizerBase
 
 Lengths = NDArray[np.int64]
 Rows = NDArray[np.int64]
@@ -158,19 +158,19 @@ def with_ids(batch: Batch, dtype: DTypeLike) -> Batch:
 
 
 def batches_of(
-    source: Ragged, target: Ragged, *, batch_tokens: int, buffer: Buffer | None, seed: Sequence[int]
+    source: Ragged, target: Ragged, *, batch_tokens: int, buffer: Buffer | None, seed: Sequence[int], pad_id: int = 0
 ) -> list[Batch]:
     """All sequences in batches: packed if there is a buffer, else rows of like length in random order."""
     source_lengths, target_lengths = source.lengths, target.lengths - 1
     if buffer is not None:
         groups = pack(source_lengths, target_lengths, buffer)
-        return [make_batch(source, target, rows, buffer) for rows in groups]
+        return [make_batch(source, target, rows, buffer, pad_id) for rows in groups]
     groups = group_by_length(source_lengths, target_lengths, batch_tokens)
     order = np.random.default_rng(list(seed)).permutation(len(groups))
-    return [make_batch(source, target, groups[place]) for place in order]
+    return [make_batch(source, target, groups[place], None, pad_id) for place in order]
 
 
-def make_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer | None = None) -> Batch:
+def make_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer | None = None, pad_id: int = PAD_ID) -> Batch:
     """Some sequences packed into a buffer, or padded to the longest."""
     lengths = (source.lengths[rows], target.lengths[rows] - 1)
     num_tokens = int(lengths[0].sum() + lengths[1].sum())
@@ -180,19 +180,19 @@ def make_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer | None
         lengths = buffer.lengths_with_tail(*lengths)
         source_rows, target_rows = np.array([buffer.source]), np.array([buffer.target])
     return Batch(
-        source=_pad(source.gather(rows), source_rows),
+        source=_pad(source.gather(rows), source_rows, pad_id),
         source_lengths=lengths[0].astype(np.int32),
-        target_input=_pad(target.gather(rows, skip_last=1), target_rows),
-        target_output=_pad(target.gather(rows, skip_first=1), target_rows),
+        target_input=_pad(target.gather(rows, skip_last=1), target_rows, pad_id),
+        target_output=_pad(target.gather(rows, skip_first=1), target_rows, pad_id),
         target_lengths=lengths[1].astype(np.int32),
         packed=buffer is not None,
         num_tokens=num_tokens,
     )
 
 
-def _pad(ids: NDArray[np.int32], lengths: Lengths) -> NDArray[np.int64]:
+def _pad(ids: NDArray[np.int32], lengths: Lengths, pad_id: int) -> NDArray[np.int64]:
     """The ids in rows of these lengths; a single row may be longer than they are."""
-    padded = np.full((len(lengths), int(lengths.max(initial=0))), PAD_ID, np.int64)
+    padded = np.full((len(lengths), int(lengths.max(initial=0))), pad_id, np.int64)
     if len(lengths) == 1:
         padded[0, : len(ids)] = ids
     else:
@@ -212,13 +212,13 @@ def batches_for_inference(ids: Sequence[Sequence[int]], max_tokens: int) -> list
 
 
 def padded_batches(
-    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
+    sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int, ends: Ends = TokenizerBase
 ) -> Iterator[Batch]:
     """Each pair once in padded batches of like length, for a loss over a whole set; a language model has no sources."""
-    source = Ragged.of([[*ids, EOS_ID] for ids in sources] if sources else [()] * len(targets))
-    target = Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in targets])
+    source = Ragged.of([[*ids, ends.eos_id] for ids in sources] if sources else [()] * len(targets))
+    target = Ragged.of([[ends.bos_id, *ids, ends.eos_id] for ids in targets])
     for rows in group_by_length(source.lengths, target.lengths - 1, batch_tokens):
-        yield make_batch(source, target, rows)
+        yield make_batch(source, target, rows, pad_id=ends.pad_id)
 
 
 def num_asked(share: float, num_tokens: int) -> int:
@@ -237,7 +237,7 @@ class Masking:
     Differs from BERT: the share is exact in every batch instead of in every text.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: TokenizerBase
     share: float = 0.15
     """share of tokens to predict"""
     hidden: float = 0.8

@@ -4,9 +4,10 @@ The corpus is read a few times, chunk by chunk, and the findings lie in files: m
 """
 
 import hashlib
+import re
 import tempfile
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,13 @@ _NUMBERS_AT_ONCE = 1 << 18
 _WORTH_PROCESSES = 100_000
 """pairs above which processes save more time than they take to start"""
 _DIGEST = np.dtype([("hash", "S16"), ("row", np.int64)])
+_PART, _MIN_PART, _MAX_PARTS = 250, 200, 20
+"""pairs in a row that are compared with one another, the fewest that tell something, and the parts of a file"""
+_WORD = re.compile(r"\w+")
+_STEM = 5
+"""first letters by which words of two languages are compared, in lower case"""
+_SAME = 1e-6
+"""difference of rounding"""
 
 
 @dataclass
@@ -74,7 +82,7 @@ def clean(
     report = CleaningReport(len(corpus))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         reasons = _judge_pairs(corpus, config, Path(scratch))
-        if not config.wrong_language:
+        if not (config.wrong_language or config.tags):
             processes = num_processes if len(corpus) >= _WORTH_PROCESSES else 1
             report.notes = _judge_languages(corpus, config, reasons, Path(scratch), processes)
         kept = Column((folder or Path(scratch)) / "kept", np.int64, new=True)
@@ -208,3 +216,41 @@ def language_worker(_: None) -> Callable[[list[list[str]]], list[list[str]]]:
     detect = language.detector()
     assert detect is not None
     return lambda sides: [language.judge(texts, detect) for texts in sides]
+
+
+def share_unaligned(corpus: Corpus, start: int, stop: int) -> float:
+    """The share of the parts of a file in which the targets would fit as well if they were moved by some lines.
+
+    Of a pair, long sentences have long translations, names and numbers are on both sides, and so is the mark at the
+    end. Over a part these agree best where no line is moved. In a shuffled text, or one where a line is missing before,
+    another of the 250 ways of moving the part round is better.
+    """
+    length = min(_PART, stop - start)
+    if length < _MIN_PART:
+        return 0.0
+    starts = np.linspace(start, stop - length, min(_MAX_PARTS, (stop - start) // length)).astype(int).tolist()
+    parts = [slice(first, first + length) for first in starts]
+    return float(np.mean([not _fits(corpus.sources[part], corpus.targets[part]) for part in parts]))
+
+
+def _fits(sources: Sequence[str], targets: Sequence[str]) -> bool:
+    """Whether the sides agree best as they are; each kind of agreement counts by how far it stands out."""
+    sides = (sources, targets)
+    lengths = [np.log1p([len(text) for text in side]) for side in sides]
+    ends = [np.array([text.rstrip()[-1:] for text in side]) for side in sides]
+    stems = [[{word[:_STEM] for word in _WORD.findall(text.lower())} for text in side] for side in sides]
+    shared = sorted(set().union(*stems[0]) & set().union(*stems[1]))
+    found = [np.array([[stem in each for stem in shared] for each in side], np.float32) for side in stems]
+    rarity = np.log(len(targets) / np.maximum(1, found[0].sum(axis=0)))
+    rows = np.arange(len(targets))
+    moved = (rows[:, None] + rows) % len(targets)
+    total = np.zeros(len(targets))
+    for agreement in (
+        np.outer(*(each - each.mean() for each in lengths)),
+        ends[0][:, None] == ends[1],
+        (found[0] * rarity) @ found[1].T,
+    ):
+        means = agreement[rows, moved].mean(axis=1)
+        if means.std() > _SAME:
+            total += (means - means.mean()) / means.std()
+    return bool(total[0] >= total.max() - _SAME)

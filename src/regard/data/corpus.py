@@ -6,6 +6,7 @@ named. Nothing is repaired by guessing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from regard.data.lines import decode, raw_lines
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from regard.data.storage import StoredTexts
+    from regard.data.storage import Mixture, StoredTexts
 
 NumberedPair = tuple[int, str, str]
 """line number, source and target"""
@@ -69,6 +70,8 @@ class Corpus:
     starts: list[int] = field(default_factory=list)
     """the index of the first pair of each file"""
     report: ReadingReport = field(default_factory=ReadingReport)
+    mixture: Mixture | None = None
+    """the pairs of an epoch, if they are not all, once each"""
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -80,14 +83,15 @@ def read_pairs(
     pairs: Sequence[str | Path] = (),
     *,
     swapped: bool = False,
+    tags: Sequence[str] = (),
     strict: bool = False,
     advice: str = "mend the file",
     folder: Path | None = None,
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
-    `file#label` is the lines of a file whose third column is the label. swapped: those files hold target TAB
-    source. advice: what an error about an unusable line says to do, where `strict` allows none. folder:
+    `file#label` is the lines of a file whose third column is the label; a weight behind it is not for here. swapped: those files hold target TAB
+    source. tags: the target language of each of those files, which is written before its sources. advice: what an error about an unusable line says to do, where `strict` allows none. folder:
     where to put the texts instead of in memory.
     """
     if len(source) != len(target):
@@ -103,8 +107,10 @@ def read_pairs(
     for source_path, target_path in zip(source, target, strict=True):
         found = _side_by_side(Path(source_path), Path(target_path), corpus.report)
         _add(corpus, f"{source_path} and {target_path}", found)
-    for name in map(str, pairs):
-        _add(corpus, name, _tab_separated(*split_label(name), swapped, corpus.report))
+    for name, tag in zip(map(str, pairs), tags or [""] * len(pairs), strict=True):
+        found = _tab_separated(*split_label(name), swapped, corpus.report)
+        before = tag_before(tag) if tag else ""
+        _add(corpus, name, ((number, before + first, second) for number, first, second in found))
     if not len(corpus):
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
@@ -160,13 +166,33 @@ def _side_by_side(source: Path, target: Path, report: ReadingReport) -> Iterable
 
 
 def split_label(name: str) -> tuple[str, str]:
-    """The file and the label of `file#label`; a file may have such a name itself.
+    """The file and the label of `file#label@weight`; a file may have such a name itself.
 
-    >>> split_label("train.tsv.xz#news/2008"), split_label("train.tsv")
+    >>> split_label("train.tsv.xz#news/2008"), split_label("train.tsv@3")
     (('train.tsv.xz', 'news/2008'), ('train.tsv', ''))
     """
+    name = split_weight(name)[0]
     path, _, label = name.partition("#")
     return (name, "") if not label or Path(name).exists() else (path, label)
+
+
+def tag_before(language: str) -> str:
+    """What stands before a source to tell the target language, as in Johnson et al. 2017."""
+    return f"<2{language}> "
+
+
+def split_weight(name: str) -> tuple[str, float]:
+    """The file and the weight of `file@0.3`, 1 where there is none; a file may have such a name itself.
+
+    >>> split_weight("train.tsv#news@0.3"), split_weight("me@home.tsv")
+    (('train.tsv#news', 0.3), ('me@home.tsv', 1.0))
+    """
+    path, _, weight = name.rpartition("@")
+    if not re.fullmatch(r"[\d.]+", weight) or Path(name).exists():
+        return name, 1.0
+    if not re.fullmatch(r"\d*\.?\d+", weight) or not float(weight):
+        raise UsageError(f"a weight must be a number above 0, as in {path}@0.3: got {weight}; correct it")
+    return path, float(weight)
 
 
 def _tab_separated(path: str, wanted: str, swapped: bool, report: ReadingReport) -> Iterable[NumberedPair]:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from regard.data.batches import Buffer, batches_of, with_ids
-from regard.data.storage import Column, Rows, chunks_of_pairs, take_texts
+from regard.data.storage import Column, Mixture, Rows, chunks_of_pairs, take_texts
 from regard.data.workers import Answer, answers
 from regard.files import write_file
 from regard.text.ragged import Ragged
-from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from regard.text.tokenizer import Tokenizer, TokenizerBase
 
 _INDEX = "pieces.json"
 _BLOCKS_IN_A_WINDOW = 256
@@ -28,8 +28,8 @@ _WORTH_PROCESSES = 50_000
 class Builder:
     """Makes the batches of a window; nothing else decides what is in them."""
 
-    source_tokenizer: Tokenizer | None
-    target_tokenizer: Tokenizer
+    source_tokenizer: TokenizerBase | None
+    target_tokenizer: TokenizerBase
     batch_tokens: int
     sampling: float
     max_length: int
@@ -38,17 +38,18 @@ class Builder:
     def encode(self, texts: Sequence[Sequence[str]], seed: Sequence[int]) -> tuple[Ragged, Ragged]:
         """Source sequences with their end, target sequences with beginning and end."""
         sources, targets = texts
+        ends = self.target_tokenizer
         source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
         if self.source_tokenizer is None:
             source = Ragged.of([()] * len(targets))
         else:
-            source = self._encode_side(self.source_tokenizer, sources, source_seed).ending_with(EOS_ID)
+            source = self._encode_side(self.source_tokenizer, sources, source_seed).ending_with(ends.eos_id)
         target = self._encode_side(self.target_tokenizer, targets, target_seed)
-        return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
+        return source, target.beginning_with(ends.bos_id).ending_with(ends.eos_id)
 
-    def _encode_side(self, tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Ragged:
-        if not self.sampling:
-            return Ragged.of(tokenizer.encode_batch(texts, num_threads=-1))
+    def _encode_side(self, tokenizer: TokenizerBase, texts: Sequence[str], seed: int) -> Ragged:
+        if not self.sampling or not isinstance(tokenizer, Tokenizer):
+            return Ragged.of(tokenizer.encode_inputs(texts, num_threads=-1))
         sampled = tokenizer.sample(texts, self.sampling, seed)
         too_long = np.flatnonzero(sampled.lengths > self.max_length)
         if not len(too_long):
@@ -65,21 +66,23 @@ class Builder:
             source, target = self.encode(message["texts"], message["seed"])
         else:
             source, target = (Ragged(**side) for side in message["tokens"])
-        batches = batches_of(source, target, batch_tokens=self.batch_tokens, buffer=self.buffer, seed=message["seed"])
+        made: Any = {"batch_tokens": self.batch_tokens, "buffer": self.buffer, "pad_id": self.target_tokenizer.pad_id}
+        batches = batches_of(source, target, seed=message["seed"], **made)
         return [vars(with_ids(batch, np.int32)) for batch in batches]
 
     def to_message(self) -> dict[str, Any]:
+        """For a worker; a tokenizer of another program stays as it is, for this process alone."""
         protos = {
-            name: tokenizer and np.frombuffer(tokenizer.proto, np.uint8)
+            name: np.frombuffer(tokenizer.proto, np.uint8)
             for name, tokenizer in vars(self).items()
-            if name.endswith("_tokenizer")
+            if isinstance(tokenizer, Tokenizer)
         }
         return {**vars(self), **protos, "buffer": self.buffer and vars(self.buffer)}
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Builder:
         for name in ("source_tokenizer", "target_tokenizer"):
-            if message[name] is not None:
+            if isinstance(message[name], np.ndarray):
                 message[name] = Tokenizer(message[name].tobytes())
         if message["buffer"] is not None:
             message["buffer"] = Buffer(**message["buffer"])
@@ -131,7 +134,7 @@ class EncodedPairs:
         self._texts, self.keeps_tokens = (sources, targets), keeps_tokens
         key = zlib.crc32(repr((builder.max_length, keeps_tokens, len(targets))).encode())
         for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
-            key = zlib.crc32(tokenizer.proto if tokenizer else b"", key)
+            key = zlib.crc32(tokenizer.proto if isinstance(tokenizer, Tokenizer) else b"", key)
         index = folder / _INDEX
         self.facts = Facts(**json.loads(index.read_bytes())) if index.exists() else Facts(-1)
         is_new = self.facts.key != key
@@ -149,6 +152,10 @@ class EncodedPairs:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def mixed(self, mixture: Mixture | None) -> Mixture:
+        """The mixture of the pairs that are here; without one, each comes once in an epoch."""
+        return Mixture([0, len(self)], [1]) if mixture is None else mixture.within(self._kept)
 
     def texts(self, places: Rows) -> tuple[list[str], list[str]]:
         """Both sides of some pairs."""
@@ -170,7 +177,7 @@ class EncodedPairs:
                     of_texts[number] = zlib.crc32(joined.encode("utf-8", "surrogatepass"), of_texts[number])
                 yield sides
 
-        if len(self._texts[1]) < _WORTH_PROCESSES:
+        if len(self._texts[1]) < _WORTH_PROCESSES or not isinstance(builder.target_tokenizer, Tokenizer):
             num_processes = 1
         for _, offsets in self._columns:
             offsets.extend(np.zeros(1, np.int64))

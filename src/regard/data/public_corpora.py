@@ -108,11 +108,12 @@ def corpus_of(path: str) -> PublicCorpus | None:
 
 def find_file(name: str, folder: Path) -> str:
     """The file `data/…` of a recipe below a folder: under its name, or packed in another way."""
-    path, _, label = name.removeprefix(f"{DATA}/").partition("#")
+    path = re.split("[#@]", name.removeprefix(f"{DATA}/"))[0]
+    label = name.removeprefix(f"{DATA}/{path}")
     plain = path.removesuffix(".gz").removesuffix(".xz")
     for each in (path, *(plain + ending for ending in _PACKED)):
         if (folder / each).is_file():
-            return f"{folder / each}#{label}" if label else str(folder / each)
+            return f"{folder / each}{label}"
     advice = "put it there, or"
     if corpus := corpus_of(path):
         advice = f"run  regard data get {corpus.name}, or"

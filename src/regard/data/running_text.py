@@ -28,7 +28,7 @@ from regard.data.corpus import ReadingReport
 from regard.data.lines import decode, raw_lines
 from regard.errors import DataError, UsageError
 from regard.text.ragged import Ragged
-from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from regard.text.tokenizer import EOS_ID, Ends, Tokenizer, TokenizerBase
 
 _LINES_AT_ONCE = 100_000
 """lines encoded together"""
@@ -91,8 +91,10 @@ def read_running_text(
     return text
 
 
-def encode_documents(tokenizer: Tokenizer, documents: Sequence[list[str]]) -> Ragged:
+def encode_documents(tokenizer: TokenizerBase, documents: Sequence[list[str]]) -> Ragged:
     """The tokens of each document, without beginning and end."""
+    if not isinstance(tokenizer, Tokenizer):
+        return Ragged.of(tokenizer.encode_batch(["\n".join(document) for document in documents]))
     texts = [line if number == 0 else f"\n{line}" for document in documents for number, line in enumerate(document)]
     parts = []
     for start in range(0, len(texts), _LINES_AT_ONCE):
@@ -117,13 +119,14 @@ class TextChunks:
     max_length: int
     """tokens of a row that the model reads"""
     masked: bool
+    ends: Ends = TokenizerBase
 
     @classmethod
-    def of(cls, tokens: Ragged, max_length: int, *, masked: bool) -> TextChunks:
+    def of(cls, tokens: Ragged, max_length: int, *, masked: bool, ends: Ends = TokenizerBase) -> TextChunks:
         if max_length < 2:
             raise UsageError(f"max_length must be at least 2 for running text: got {max_length}; raise it")
-        documents = tokens if masked else tokens.beginning_with(BOS_ID).ending_with(EOS_ID)
-        return cls(documents, max_length, masked)
+        documents = tokens if masked else tokens.beginning_with(ends.bos_id).ending_with(ends.eos_id)
+        return cls(documents, max_length, masked, ends)
 
     @property
     def num_tokens(self) -> int:
@@ -169,7 +172,8 @@ class TextChunks:
         else:
             target = self.documents.between(starts, stops + 1)
         source = Ragged.of([()] * len(target))
-        batches = batches_of(source, target, batch_tokens=batch_tokens, buffer=buffer, seed=seed)
+        pad_id = self.ends.pad_id
+        batches = batches_of(source, target, batch_tokens=batch_tokens, buffer=buffer, seed=seed, pad_id=pad_id)
         if masking is None:
             return batches
         return [masking(batch, [*seed, number]) for number, batch in enumerate(batches)]
@@ -187,7 +191,7 @@ class RunningTextStream(BatchStream):
     ) -> None:
         assert chunks.masked == (masking is not None)
         self._chunks, self._masking = chunks, masking
-        self._batch_tokens, self._seed = batch_tokens, seed
+        self._batch_tokens, self._seed, self.pad_id = batch_tokens, seed, chunks.ends.pad_id
         self.max_sequence_length = chunks.max_length
         starts, stops = chunks.cut(None)
         if not len(starts):

@@ -148,6 +148,33 @@ class StoredTexts(Sequence[str]):
         return StoredTexts(self._path, rows)
 
 
+class Mixture:
+    """The pairs of an epoch: of each file as many as its weight says, in the next epoch those that follow.
+
+    So of a file with weight 0.3 each pair comes three times in ten epochs.
+    """
+
+    def __init__(self, bounds: Sequence[int], weights: Sequence[float]) -> None:
+        """bounds: where the files begin, and the end of the last."""
+        self.bounds, self.weights = bounds, weights
+        self._starts, self._sizes = np.array(bounds[:-1]), np.diff(bounds)
+        self._counts = np.maximum(self._sizes > 0, np.rint(self._sizes * np.array(weights))).astype(np.int64)
+        self._ends = np.cumsum(self._counts)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def within(self, kept: Column) -> Mixture:
+        """The same of the pairs that are kept."""
+        return Mixture(np.searchsorted(kept.map(), self.bounds).tolist(), self.weights)
+
+    def rows(self, epoch: int, places: Rows) -> Rows:
+        """The pairs at these places of an epoch."""
+        file = np.searchsorted(self._ends, places, side="right")
+        count, place = self._counts[file], places - (self._ends - self._counts)[file]
+        return np.asarray(self._starts[file] + (epoch * count + place) % self._sizes[file])
+
+
 def stored_rows(texts: Sequence[str], start: int, stop: int) -> Rows:
     """The stored rows of texts[start:stop]; of a list, the indices themselves."""
     if isinstance(texts, StoredTexts) and texts._rows is not None:

@@ -112,7 +112,9 @@ def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Tokenize
             check_sum(folder / name)
     if files.kind == "sentencepiece":
         own = Tokenizer.load(folder / files.source)
-        return own, own if files.joint else Tokenizer.load(folder / files.target)
+        target = own if files.joint and not files.prompt else Tokenizer.load(folder / files.target)
+        own.prompt = files.prompt
+        return own, target
     from regard.text.imported_tokenizers import JsonTokenizer, VocabularyTokenizer
 
     def opened(file: str, vocabulary: str, **beginning: Any) -> TokenizerBase:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +62,8 @@ class Manifest:
     task: Task = "translate"
     source_language: str = ""
     target_language: str = ""
+    target_languages: tuple[str, ...] = ()
+    """those of a model that is told by a tag which to write"""
     model: ModelConfig
     tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
     weights: WeightForm = "fp32"
@@ -79,6 +81,16 @@ class Manifest:
     def languages(self) -> tuple[str, str]:
         """Source and target."""
         return self.source_language, self.target_language
+
+    def toward(self, language: str | None) -> "Manifest":
+        """As a model of one target language; it is told by the tag that its sources had in training."""
+        if not self.target_languages:
+            return self
+        if language not in self.target_languages:
+            known = ", ".join(self.target_languages)
+            raise UsageError(f"the target language must be one of {known}: got {language or 'none'}; say it with --to")
+        told = replace(self.tokenizer, prompt=f"<2{language}> ")
+        return replace(self, target_language=language, target_languages=(), tokenizer=told)
 
     def decode_with(self, changes: Mapping[str, Any]) -> DecodeConfig:
         """The model's own search settings with changes; the beam is at least n_best wide."""

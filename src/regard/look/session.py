@@ -152,6 +152,8 @@ class Session:
             raise UsageError(
                 "a training step is shown of a snapshot of a model that writes; choose one with the slider"
             )
+        if training.plan.train.adapter:
+            raise UsageError("a training step is taken apart where all weights learn: this run has adapters")
         target = subject.target.encode(check_text(reference, "the right answer").strip())
         if not 0 < len(target) <= subject.manifest.longest:
             raise UsageError(f"the right answer must have 1 to {subject.manifest.longest} tokens: got {len(target)}")

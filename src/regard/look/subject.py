@@ -40,6 +40,7 @@ class Subject:
     def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:
         """Load a model folder, or take the network and the engine that were loaded from it."""
         manifest = read_manifest(folder)
+        manifest = manifest.toward(next(iter(manifest.target_languages), None))
         source, target = open_tokenizers(folder, manifest.tokenizer)
         network = network or load_model(folder)[0]
         if engine is None and manifest.task == "translate":

@@ -69,7 +69,7 @@ class TrainingRun:
 
     @cached_property
     def tokenizers(self) -> Tokenizers:
-        return load_tokenizers(self.folder / TOKENIZERS, self.manifest.tokenizer)
+        return load_tokenizers(self.folder / TOKENIZERS, self.manifest.tokenizer, self.plan.model)
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -216,10 +216,10 @@ class MultiHeadAttention(AddAndNorm):
 
 
 def fused_linear(
-    x: Float[Tensor, "batch length d_model"], maps: Sequence[nn.Linear]
+    x: Float[Tensor, "batch length d_model"], maps: Sequence[Linear]
 ) -> Float[Tensor, "batch length features"]:
     """Several linear maps of the same vectors as one wide product, which keeps a processor busier."""
-    if x.shape[1] == 1:
+    if x.shape[1] == 1 or maps[0].adapter is not None:
         # For a single word, laying the weights side by side would cost as much as the product.
         return torch.cat([each(x) for each in maps], dim=-1)
     bias = torch.cat([each.bias for each in maps]) if maps[0].bias is not None else None

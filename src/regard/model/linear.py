@@ -51,7 +51,12 @@ def linear(
 
 
 class Linear(nn.Linear):
-    """torch's `nn.Linear`."""
+    """torch's `nn.Linear`, and where it is adapted what the adapter adds (`regard.model.adapter`)."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = True) -> None:
+        super().__init__(inputs, outputs, bias)
+        self.adapter: nn.Module | None = None
 
     def forward(self, x: Float[Tensor, "*words inputs"]) -> Float[Tensor, "*words outputs"]:
-        return linear(x, self.weight, self.bias)
+        y = linear(x, self.weight, self.bias)
+        return y if self.adapter is None else y + self.adapter(x)

@@ -142,7 +142,7 @@ def load_models(
     for folder in dict.fromkeys(Path(each).resolve() for each in found):
         name = folder.name
         try:
-            manifest = read_manifest(folder)
+            manifest = read_manifest(folder).toward(None)
             if manifest.task not in TASKS:
                 raise ModelError(
                     f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError
-from regard.text import Span
 from regard.text.tokenizer import SPACE_MARK, SURROGATE, TokenizerBase, read_sentencepiece
 
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
@@ -45,7 +44,7 @@ class _ImportedTokenizer(TokenizerBase):
     def encode(self, text: str) -> list[int]:
         return self._encode(SURROGATE.sub("\ufffd", self.prompt + text))
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
         return self._encode_batch([SURROGATE.sub("\ufffd", self.prompt + text) for text in texts])
 
     def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
@@ -56,10 +55,6 @@ class _ImportedTokenizer(TokenizerBase):
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._decode([int(id) for id in ids if id not in self.special_ids])
-
-    def spans_in(self, text: str) -> list[Span]:
-        before = len(self.prompt)
-        return [(max(start - before, 0), max(end - before, 0)) for start, end in super().spans_in(text)]
 
 
 class VocabularyTokenizer(_ImportedTokenizer):

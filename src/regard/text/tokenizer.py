@@ -71,6 +71,10 @@ class TokenizerBase(ABC):
     """ids without text: beginning, end, padding, unknown"""
     beginning: Sequence[int] = ()
     """ids before every text that the model reads or writes"""
+    prompt = ""
+    """text before every text that the model reads"""
+    pad_id, bos_id, eos_id = PAD_ID, BOS_ID, EOS_ID
+    """padding, and what the model reads first and writes last"""
 
     @abstractmethod
     def id_of(self, token: str) -> int | None:
@@ -92,8 +96,13 @@ class TokenizerBase(ABC):
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         """Each id for showing, U+2581 for a space."""
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
         return [self.encode(text) for text in texts]
+
+    def encode_inputs(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
+        """The ids of texts with what comes before every text."""
+        found, before = self.encode_batch(texts, num_threads=num_threads), self.beginning
+        return [[*before, *ids] for ids in found] if before else found
 
     def decode_batch(self, several: Sequence[Sequence[int]]) -> list[str]:
         return [self.decode(ids) for ids in several]
@@ -108,7 +117,12 @@ class TokenizerBase(ABC):
 
     def spans_in(self, text: str) -> list[Span]:
         """Where each token of `encode(text)` stands in the text."""
-        return self.spans(self.encode(text))
+        before = len(self.prompt)
+        return [(max(start - before, 0), max(end - before, 0)) for start, end in self.spans(self.encode(text))]
+
+
+Ends = TokenizerBase | type[TokenizerBase]
+"""what has the ids of padding, beginning and end; the class has those of regard's own vocabularies"""
 
 
 def read_sentencepiece(proto: bytes, name: str) -> Any:
@@ -171,10 +185,11 @@ class Tokenizer(TokenizerBase):
         write_file(Path(path), self.proto)
 
     def encode(self, text: str) -> list[int]:
-        return list(self._processor.encode(_escape(text)))
+        return list(self._processor.encode(_escape(self.prompt + text)))
 
     def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
-        return list(self._processor.encode([_escape(text) for text in texts], num_threads=num_threads))
+        escaped = [_escape(self.prompt + text) for text in texts]
+        return list(self._processor.encode(escaped, num_threads=num_threads))
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
         """A random segmentation of each text (see `regard.text.sampling`), the same for the same seed."""
@@ -192,7 +207,7 @@ class Tokenizer(TokenizerBase):
         for number, part in enumerate(parts[1:], start=1):
             text = part if number == len(parts) - 1 else part.removesuffix(" ")
             # After a line end SentencePiece adds no space, as it would at the beginning of a text.
-            ids += [sign, *self.encode(f"\n{text}")[2:]]
+            ids += [sign, *self._processor.encode(_escape(f"\n{text}"))[2:]]
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -20,7 +20,7 @@ from regard.data.batches import Batch, Masking
 from regard.data.running_text import RunningText, RunningTextStream, TextChunks, encode_documents
 from regard.engine import num_cores
 from regard.errors import UsageError
-from regard.text.tokenizer import PAD_ID, Tokenizer
+from regard.text.tokenizer import PAD_ID, TokenizerBase
 from regard.train.corpora import Text, Tokenizers
 from regard.train.loss import Tensors
 from regard.train.parallel import Processes
@@ -75,15 +75,15 @@ def make_stream(
     return stream
 
 
-def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
+def masking_for(settings: TrainConfig, tokenizer: TokenizerBase) -> Masking | None:
     if settings.objective != "masked":
         return None
     return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
 
 
-def chunks_for(plan: Plan, text: RunningText, tokenizer: Tokenizer) -> TextChunks:
+def chunks_for(plan: Plan, text: RunningText, tokenizer: TokenizerBase) -> TextChunks:
     tokens = encode_documents(tokenizer, text.documents)
-    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")
+    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked", ends=tokenizer)
 
 
 class DeviceBatch(NamedTuple):
@@ -131,7 +131,7 @@ class Prefetcher(AbstractContextManager["Prefetcher"]):
         tensors = to_tensors(batch)
         if self._ahead:
             tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))
-        num_targets = int((batch.target_output != PAD_ID).sum())
+        num_targets = int((batch.target_output != self.stream.pad_id).sum())
         return DeviceBatch(tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state())
 
 
@@ -139,12 +139,12 @@ def to_tensors(batch: Batch) -> Tensors:
     return Tensors(*(torch.from_numpy(getattr(batch, name)) for name in Tensors._fields))
 
 
-def share(batches: Sequence[DeviceBatch | None], processes: Processes) -> list[DeviceBatch]:
+def share(batches: Sequence[DeviceBatch | None], processes: Processes, pad_id: int = PAD_ID) -> list[DeviceBatch]:
     """This process's part of an update's batches; where there are too few, a batch without answers."""
     mine = [batch for batch in batches[processes.rank :: processes.size] if batch is not None]
-    return mine or [without_answers(next(batch for batch in batches if batch is not None))]
+    return mine or [without_answers(next(batch for batch in batches if batch is not None), pad_id)]
 
 
-def without_answers(batch: DeviceBatch) -> DeviceBatch:
-    nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
+def without_answers(batch: DeviceBatch, pad_id: int = PAD_ID) -> DeviceBatch:
+    nothing = torch.full_like(batch.tensors.target_output, pad_id)
     return batch._replace(tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0)

@@ -25,9 +25,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from regard.config import TrainConfig
 from regard.errors import RegardWarning, TrainingError
 from regard.files import digest, sync, write_file
-from regard.train.optimizer import Guard, RunningAverage
+from regard.train.optimizer import Guard, RunningAverage, trained
 from regard.train.parallel import fill, whole
 
 CHECKPOINTS, BEST = "checkpoints", "best"
@@ -50,7 +51,7 @@ class TrainingState:
 
     def tensors(self) -> dict[str, Tensor]:
         tensors = {f"weights.{name}": whole(each) for name, each in weights_of(self.model).items()}
-        for i, (name, parameter) in enumerate(self.model.named_parameters()):
+        for i, (name, parameter) in enumerate(trained(self.model).items()):
             if self.average:
                 tensors[f"average.{name}"] = whole(self.average.values[i])
             for key, value in self.optimizer.state[parameter].items():
@@ -65,7 +66,7 @@ class TrainingState:
         """Copy into the existing tensors: a recorded step reads and writes only these."""
         for name, value in weights_of(self.model).items():
             fill(value, tensors[f"weights.{name}"])
-        for i, (name, parameter) in enumerate(self.model.named_parameters()):
+        for i, (name, parameter) in enumerate(trained(self.model).items()):
             if self.average:
                 fill(self.average.values[i], tensors[f"average.{name}"])
             moments = self.optimizer.state[parameter]
@@ -89,8 +90,8 @@ class TrainingState:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """Every weight once (a shared table under its first name), and the statistics of batch norms."""
-    named = (*model.named_parameters(), *model.named_buffers())
+    """Every weight that learns once (a shared table under its first name), and the statistics of batch norms."""
+    named = (*trained(model).items(), *model.named_buffers())
     return {name: value.detach() for name, value in named}
 
 
@@ -134,6 +135,20 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
     if problems:
         raise TrainingError(f"{run} must hold an intact checkpoint: damaged are {', '.join(problems)}; start anew")
     return None
+
+
+def bytes_kept(model: nn.Module, settings: TrainConfig) -> int:
+    """About the most that checkpoints and best weights take on the disk."""
+    each_trained, each_weight = (NUM_KEPT + 1) * (3 + bool(settings.ema)), settings.average + 1
+    return 4 * sum(
+        weight.numel() * (each_weight + each_trained * weight.requires_grad) for weight in model.parameters()
+    )
+
+
+def free(run: Path) -> None:
+    """Remove the checkpoints of a finished run but the last, from which it could be made longer."""
+    for old in _finished(run, CHECKPOINTS)[:-1]:
+        shutil.rmtree(old)
 
 
 def save_best(run: Path, step: int, weights: Mapping[str, Tensor]) -> None:

@@ -16,23 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import DataConfig, to_dict
+from regard.config import DataConfig, ModelConfig, to_dict
 from regard.data.batches import MASK
-from regard.data.cleaning import clean, select
-from regard.data.corpus import Corpus, read_pairs, split_label
+from regard.data.cleaning import CleaningReport, clean, select, share_unaligned
+from regard.data.corpus import Corpus, ReadingReport, read_pairs, split_label, split_weight
 from regard.data.lines import read_lines
 from regard.data.running_text import RunningText, read_running_text
-from regard.data.storage import Column, StoredTexts, chunks_of_pairs, stored_rows, take_texts
+from regard.data.storage import Column, Mixture, StoredTexts, chunks_of_pairs, stored_rows, take_texts
 from regard.errors import DataError, TrainingError, UsageError
 from regard.files import write_file
+from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import TokenizerFiles
-from regard.text.tokenizer import Tokenizer, default_vocabulary
+from regard.text.tokenizer import Tokenizer, TokenizerBase, default_vocabulary
 
 Say = Callable[[str], object]
 Text = Corpus | RunningText
-Tokenizers = tuple[Tokenizer, Tokenizer]
+Tokenizers = tuple[TokenizerBase, TokenizerBase]
 """Source and target; one object where they share a vocabulary."""
-TEXT, INDEX = "text", "corpus.json"
+TEXT, INDEX, STARTS = "text", "corpus.json", "starts.json"
 TOKENIZERS = "tokenizers"
 JOINT = TokenizerFiles()
 SEPARATE = TokenizerFiles(source="source.model", target="target.model")
@@ -44,6 +45,8 @@ LEAST_HELD_OUT, MOST_HELD_OUT = 40, 1000
 """Bounds of the held-out pairs; of fewer than 200 pairs a fifth is held out."""
 MOST_CHARACTERS_HELD_OUT = 400_000
 """Maximum held-out characters of running text."""
+MOST_BAD = 0.5
+"""Share of a text that may be unusable, or of a file that may be misaligned."""
 LEAST_DOCUMENTS = 50
 """Number of documents below which the end of the longest one is held out instead of whole documents."""
 CHARACTERS_OF_A_PAIR = 200
@@ -58,17 +61,21 @@ def read_corpora(data: DataConfig, seed: int, say: Say, folder: Path, num_proces
     test_sets = read_test_sets(data)  # first: a broken test set should be known before the training
     index = folder / INDEX
     if index.exists() and _index(data, seed) == json.loads(index.read_bytes()):
-        return open_corpora(folder)
+        return open_corpora(folder, data)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     advice = "mend it, or set strict=false to drop such pairs"
-    files, swapped, strict = (data.source, data.target, data.pairs), data.swapped, data.strict
-    corpus = read_pairs(*files, swapped=swapped, strict=strict, advice=advice, folder=folder)
+    how: dict[str, Any] = {"swapped": data.swapped, "tags": data.tags, "strict": data.strict, "advice": advice}
+    corpus = read_pairs(data.source, data.target, data.pairs, folder=folder, **how)
     if data.dialogue:  # replies may be short, and then look like shifted lines
         corpus.report.warnings.clear()
     say(str(corpus.report))
+    if not (data.force or data.dialogue or data.lesson):
+        _check_aligned(corpus, [*map(" and ".join, zip(data.source, data.target, strict=True)), *data.pairs])
+    starts = corpus.starts
     corpus, report = clean(corpus, data, folder, num_processes)
     say(str(report))
+    _check_usable(corpus.report, data, report)
     measured = [(f"the test set {name}", *sides) for name, *sides in test_sets]
     if data.valid_source or data.valid_target:
         valid = read_pairs(data.valid_source, data.valid_target, strict=True)
@@ -86,16 +93,49 @@ def read_corpora(data: DataConfig, seed: int, say: Say, folder: Path, num_proces
     for rows in (folder / "kept", folder / "not held out"):
         if rows.exists():
             rows.replace(folder / "rows")
+    write_file(folder / STARTS, json.dumps(starts).encode())
     write_file(index, json.dumps(_index(data, seed)).encode())
-    return open_corpora(folder)
+    return open_corpora(folder, data)
 
 
-def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
+def _check_aligned(corpus: Corpus, names: Sequence[str]) -> None:
+    """Refuse a file whose sides do not belong together."""
+    for name, start, stop in zip(names, corpus.starts, [*corpus.starts[1:], len(corpus)], strict=True):
+        if (share := share_unaligned(corpus, start, stop)) > MOST_BAD:
+            raise DataError(
+                f"line n of one side must translate line n of the other: in {share:.0%} of {name} the lines fit others as "
+                "well, as if shuffled, shifted or of another text; mend it, or train on it all the same with --force"
+            )
+
+
+def _check_usable(read: ReadingReport, data: DataConfig, cleaned: CleaningReport) -> None:
+    """Refuse a text of which most lines cannot be used; a repeated line could be."""
+    unusable = read.unusable + cleaned.dropped
+    num_usable = cleaned.num_kept + unusable.pop("duplicate", 0)
+    if read.num_lines - num_usable > MOST_BAD * read.num_lines and not data.force:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in unusable.most_common())
+        raise DataError(
+            f"half of the lines must be usable: got {num_usable:,} of {read.num_lines:,} ({reasons}); mend the files, "
+            "switch off the rule that drops them, or train on the rest with --force"
+        )
+
+
+def open_corpora(folder: Path, data: DataConfig) -> tuple[Corpus, Corpus]:
     """Training and validation pairs that `read_corpora` has stored."""
     rows = Column(folder / "rows", np.int64)
     sources, targets = (StoredTexts(folder / side, rows) for side in ("source", "target"))
     valid = [list(StoredTexts(folder / f"valid.{side}")) for side in ("source", "target")]
-    return Corpus(sources, targets), Corpus(valid[0], valid[1])
+    return Corpus(sources, targets, mixture=_mixture(data, rows, folder)), Corpus(valid[0], valid[1])
+
+
+def _mixture(data: DataConfig, rows: Column, folder: Path) -> Mixture | None:
+    """The mixture of the files by their weights and sizes; None where each pair comes once."""
+    starts = json.loads((folder / STARTS).read_bytes())
+    bounds = [*np.searchsorted(rows.map(), starts).tolist(), len(rows)]
+    sizes = np.maximum(1, np.diff(bounds))
+    given = [1.0] * len(data.source) + [split_weight(name)[1] for name in data.pairs]
+    weights = np.array(given) * (sizes / sizes.max()) ** (1 / data.mix_temperature - 1)
+    return None if (weights == 1).all() else Mixture(bounds, weights.tolist())
 
 
 def _index(data: DataConfig, seed: int) -> dict[str, Any]:
@@ -167,6 +207,8 @@ def read_texts(data: DataConfig, seed: int, say: Say) -> tuple[RunningText, Runn
     advice = "mend it, or set strict=false to drop such lines"
     text = read_running_text(data.text, each_line=data.each_line, strict=data.strict, advice=advice)
     say(str(text.report))
+    num_usable = text.report.num_lines - text.report.unusable.total()
+    _check_usable(text.report, data, CleaningReport(num_usable))
     if data.valid_text:
         valid = read_running_text(data.valid_text, each_line=data.each_line, strict=True)
     else:
@@ -201,16 +243,16 @@ def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningTex
 
 
 def count_pairs(corpus: Text) -> int:
-    """Number of pairs; for running text, the pairs that would be as much text."""
+    """Number of pairs of an epoch; for running text, the pairs that would be as much text."""
     if isinstance(corpus, RunningText):
         return max(1, corpus.num_characters // CHARACTERS_OF_A_PAIR)
-    return len(corpus)
+    return len(corpus if corpus.mixture is None else corpus.mixture)
 
 
 def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:
-    """Tokens of the corpus, end tokens included, from an even sample."""
+    """Tokens of an epoch, end tokens included, from an even sample of the corpus."""
 
-    def count(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+    def count(tokenizer: TokenizerBase, texts: Sequence[str]) -> int:
         return sum(len(ids) + 1 for ids in tokenizer.encode_batch(texts))
 
     if isinstance(corpus, RunningText):
@@ -221,10 +263,10 @@ def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:
     stride = max(1, len(corpus) // NUM_SAMPLED)
     sources, targets = corpus.sources[::stride], corpus.targets[::stride]
     total = count(tokenizers[0], sources) + count(tokenizers[1], targets)
-    return round(total * len(corpus) / len(sources))
+    return round(total * count_pairs(corpus) / len(sources))
 
 
-def learn_tokenizers(data: DataConfig, corpus: Text, seed: int, *, masked: bool = False) -> Tokenizers:
+def learn_tokenizers(data: DataConfig, corpus: Text, seed: int, *, masked: bool = False) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides; one tokenizer for both where they share a vocabulary."""
 
     vocabulary = data.vocabulary or default_vocabulary(count_pairs(corpus))
@@ -245,12 +287,9 @@ def learn_tokenizers(data: DataConfig, corpus: Text, seed: int, *, masked: bool 
     return source, target
 
 
-def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
-    files = JOINT if tokenizers[0] is tokenizers[1] else SEPARATE
-    tokenizers[0].save(folder / files.source)
-    tokenizers[1].save(folder / files.target)
-
-
-def load_tokenizers(folder: Path, files: TokenizerFiles) -> Tokenizers:
-    source = Tokenizer.load(folder / files.source)
-    return source, source if files.joint else Tokenizer.load(folder / files.target)
+def load_tokenizers(folder: Path, files: TokenizerFiles, model: ModelConfig) -> Tokenizers:
+    """The tokenizers of a model, with its ids for padding and ends."""
+    tokenizers = open_tokenizers(folder, files)
+    for each in tokenizers:
+        each.pad_id, each.bos_id, each.eos_id = model.pad_id, model.bos_id, model.eos_id
+    return tokenizers

@@ -13,7 +13,7 @@ from statistics import median_high
 
 from regard.config import TrainConfig
 from regard.data.running_text import RunningText
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import TokenizerBase
 from regard.train.corpora import Text, Tokenizers
 
 MOST_TOKENS_A_WORD = 3.0
@@ -104,7 +104,7 @@ def vocabulary_too_small(tokenizers: Tokenizers, corpus: Text) -> tuple[str, str
     return None
 
 
-def tokens_a_word(tokenizer: Tokenizer, lines: Sequence[str]) -> float:
+def tokens_a_word(tokenizer: TokenizerBase, lines: Sequence[str]) -> float:
     words = list(islice((word for line in lines for word in _WORD.findall(line)), NUM_WORDS_MEASURED))
     return sum(map(len, tokenizer.encode_batch(words))) / max(1, len(words))
 

@@ -84,7 +84,7 @@ def finish(
             "validation of it": gain,
         }
     num_parameters = sum(p.numel() for p in model.parameters())
-    files = {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto}
+    files = checkpoint.read_files(output / corpora.TOKENIZERS, manifest)
     card = model_card(output.name, plan, num_parameters, training, scores)
     card += f"\n![loss and BLEU over the run]({CURVES})\n" * (write_curves(output) is not None)
     checkpoint.save(output, manifest, to_tensors(weights, plan.model), files, card, graphs=onnx.export)
@@ -129,7 +129,7 @@ def _measure(
 
 
 def manifest_of(plan: Plan) -> Manifest:
-    data, files = plan.data, corpora.JOINT if plan.data.joint else corpora.SEPARATE
+    data, files = plan.data, plan.tokenizer
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)
     otherwise: Task = "chat" if data.dialogue else "translate"
@@ -137,6 +137,7 @@ def manifest_of(plan: Plan) -> Manifest:
         task=TASKS.get(plan.train.objective or "translation", otherwise),
         source_language=data.source_language,
         target_language=data.target_language,
+        target_languages=tuple(dict.fromkeys(data.tags)),
         model=plan.model,
         tokenizer=files,
         decode=plan.decode,

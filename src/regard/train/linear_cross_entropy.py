@@ -143,7 +143,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, hidden: Tensor, weight: Tensor, correct: Tensor, pad_id: int, label_smoothing: float
     ) -> tuple[Tensor, Tensor]:
         result = kernel_for(hidden)(hidden, weight, correct, pad_id, label_smoothing)
-        ctx.save_for_backward(result.d_hidden, result.d_weight)
+        ctx.save_for_backward(result.d_hidden, result.d_weight if ctx.needs_input_grad[1] else None)
         ctx.types = hidden.dtype, weight.dtype
         return result.loss, result.plain
 
@@ -151,5 +151,5 @@ class LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, toward: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         d_hidden, d_weight = ctx.saved_tensors
         of_hidden, of_weight = ctx.types
-        hidden, weight = (d_hidden * toward).to(of_hidden), (d_weight * toward).to(of_weight)
-        return hidden, weight, None, None, None
+        weight = None if d_weight is None else (d_weight * toward).to(of_weight)
+        return (d_hidden * toward).to(of_hidden), weight, None, None, None

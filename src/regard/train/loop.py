@@ -19,7 +19,7 @@ from regard.train import checkpoints
 from regard.train.batches import Prefetcher, share
 from regard.train.diagnosis import Signs, diagnose
 from regard.train.loss import BatchLoss
-from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
+from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer, trained
 from regard.train.parallel import Processes, whole_model
 from regard.train.progress import Clock, History, Progress, Reporter, Validation
 from regard.train.rendezvous import Interrupted, Signals
@@ -56,7 +56,7 @@ class Trainer:
         self.history = History(settings.average, settings.keep_tolerance)
         loss = processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
         optimizer = make_optimizer(model, settings)
-        self.average = RunningAverage(model.parameters(), settings.ema) if settings.ema else None
+        self.average = RunningAverage(trained(model).values(), settings.ema) if settings.ema else None
         longest = stream.max_sequence_length
         self.update = Updater(model, optimizer, settings, longest=longest, loss=loss)
         self.state = checkpoints.TrainingState(model, optimizer, self.average, self.update.guard)
@@ -141,7 +141,7 @@ class Trainer:
 
     def _do_step(self, prefetched: Prefetcher, meter: Meter, seconds: float, reporter: Reporter) -> None:
         processes = self.processes
-        mine = share([next(prefetched) for _ in range(self.settings.accumulate)], processes)
+        mine = share([next(prefetched) for _ in range(self.settings.accumulate)], processes, self.stream.pad_id)
         num_targets = processes.total(sum(batch.num_targets for batch in mine), self.device)
         if not processes.alone:  # different random numbers in each process, the same whenever it comes to this step
             torch.manual_seed((self.settings.seed << 40) + (self.step << 12) + processes.rank)

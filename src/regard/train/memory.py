@@ -10,6 +10,7 @@ import torch
 
 from regard.config import RUNNING_TEXT, ModelConfig, TrainConfig
 from regard.errors import TrainingError
+from regard.model.adapter import add_adapters
 from regard.model.transformer import Model, build
 from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Tensors, autocast
@@ -41,8 +42,10 @@ def fit_to_memory(settings: TrainConfig, model: ModelConfig, device: torch.devic
     free, _ = torch.cuda.mem_get_info(device)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         network = build(model, settings.dropout or 0.0).to(device)
-        # Weights, gradients, Adam's two moments and the running average, all in fp32.
-        kept = 4 * sum(p.numel() for p in network.parameters()) * (4 + bool(settings.ema))
+        if settings.adapter:
+            add_adapters(network, settings.adapter_rank)
+        # Weights, and of those that learn gradients, Adam's two moments and the running average, all in fp32.
+        kept = 4 * sum(p.numel() * (1 + p.requires_grad * (3 + bool(settings.ema))) for p in network.parameters())
         measured = measure(network, settings, device)
     del network
     torch.cuda.empty_cache()

@@ -15,9 +15,11 @@ from regard.engine.torch import to_state_dict
 from regard.errors import DataError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import expected_tensors
+from regard.model.adapter import add_adapters
 from regard.model.transformer import Model, build
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import TokenizerBase
 from regard.train.corpora import Say, Tokenizers
+from regard.train.optimizer import trained
 from regard.train.plan import Plan
 
 _SPACE_MARK = "\u2581"
@@ -44,6 +46,10 @@ def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: 
         wanted = {name: tensors[name] for name in expected_tensors(plan.model)}
         network.load_state_dict(to_state_dict(wanted, plan.model))
     network.to(device)
+    if plan.train.adapter:
+        add_adapters(network, plan.train.adapter_rank)
+        num_trained = sum(weight.numel() for weight in trained(network).values())
+        say(f"adapters of rank {plan.train.adapter_rank}: {num_trained:,} numbers learn, all others stay")
     if plan.data.embeddings:
         start_from_vectors(network, tokenizers, plan.data.embeddings, freeze=plan.train.freeze_embeddings, say=say)
     return network
@@ -69,7 +75,7 @@ def start_from_vectors(network: Model, tokenizers: Tokenizers, files: Sequence[s
         say(f"word vectors for {len(vectors):,} of the {len(words):,} whole words among the {side} tokens")
 
 
-def whole_words(tokenizer: Tokenizer) -> dict[int, str]:
+def whole_words(tokenizer: TokenizerBase) -> dict[int, str]:
     """The tokens that are words with a space before them, by id."""
     tokens = tokenizer.token_strings(range(tokenizer.vocab_size))
     return {

@@ -86,9 +86,14 @@ def is_orthogonal(name: str, num_dims: int, settings: TrainConfig) -> bool:
     return settings.optimizer == "muon" and num_dims == 2 and ".layers." in name
 
 
+def trained(model: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights that learn: all, or those of the adapters alone."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
 def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW:
     """Adam, or Muon for the layers' matrices. Decoupled weight decay on matrices; never on biases and norms."""
-    named = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    named = trained(model)
     parameters = list(named.values())
     inner = [p for name, p in named.items() if is_orthogonal(name, p.dim(), settings)]
     is_inner = set(map(id, inner))

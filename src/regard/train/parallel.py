@@ -23,6 +23,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
+from regard.model.adapter import merged
 from regard.model.transformer import Model, build
 from regard.train.rendezvous import TIMEOUT, connect, lost_process, time_limit
 
@@ -179,12 +180,9 @@ def fill(place: Tensor, values: Tensor) -> None:
 
 
 def whole_model(model: Model) -> Model:
-    """The model itself, or a whole copy of a sharded one."""
-    if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
+    """The model itself; of a sharded or adapted one a whole copy with plain weights."""
+    if all(parameter.requires_grad and not isinstance(parameter, DTensor) for parameter in model.parameters()):
         return model
-    device = next(model.parameters()).device
-    copy = build(model.config).to(device)
-    values = (*model.parameters(), *model.buffers())
-    for place, value in zip((*copy.parameters(), *copy.buffers()), values, strict=True):
-        fill(place, whole(value))
+    copy = build(model.config).to(next(model.parameters()))
+    copy.load_state_dict(merged({name: whole(value) for name, value in model.state_dict().items()}))
     return copy.eval()

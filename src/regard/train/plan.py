@@ -28,9 +28,9 @@ from regard.config import (
 )
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
-from regard.folder.manifest import Manifest
+from regard.folder.manifest import Manifest, TokenizerFiles
 from regard.folder.tensors import expected_tensors
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer import TokenizerBase
 from regard.train.recipe import SECTIONS, Request
 
 RUN_FILE, RESULT = "run.json", "result.json"
@@ -53,6 +53,8 @@ LARGEST_ON_CPU = 8192
 LEAST_STEPS = 500
 FINE_TUNING_RATE = 0.05
 """Peak rate of fine-tuning, as a share of the rate from a random start: a higher one forgets what the model knew."""
+ADAPTER_RATE = 0.5
+"""Peak rate of adapters, as such a share: their product begins at zero."""
 FINE_TUNING_PASSES = ((100_000, 1), (10_000, 3), (2_000, 5), (0, 10))
 """Passes of fine-tuning over at least so many pairs."""
 FINE_TUNING_BATCH, FINE_TUNING_DROPOUT, FINE_TUNING_VALIDATIONS = 1024, 0.1, 5
@@ -87,9 +89,10 @@ class Plan:
     decode: DecodeConfig
     init: str
     generate: GenerateConfig = field(default_factory=GenerateConfig)
+    tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
 
     def save(self, path: Path) -> None:
-        values = {name: to_dict(getattr(self, name)) for name in SECTIONS}
+        values = {name: to_dict(getattr(self, name)) for name in (*SECTIONS, "tokenizer")}
         write_file(path, json.dumps({**values, "init": self.init}, indent=1).encode())
 
     @classmethod
@@ -99,7 +102,8 @@ class Plan:
             sections: dict[str, Any] = {
                 name: from_dict(config, values[name], f"{path} {name}") for name, config in SECTIONS.items()
             }
-            return cls(**sections, init=str(values["init"]))
+            files = from_dict(TokenizerFiles, values.get("tokenizer", {}), f"{path} tokenizer")
+            return cls(**sections, init=str(values["init"]), tokenizer=files)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
                 f"{path.parent} must be the folder of an earlier run: {error}; leave out --resume"
@@ -170,7 +174,7 @@ def with_languages(data: DataConfig) -> DataConfig:
     )
 
 
-def choose_model(request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int) -> ModelConfig:
+def choose_model(request: Request, tokenizers: tuple[TokenizerBase, TokenizerBase], num_pairs: int) -> ModelConfig:
     """The named size, or the one that suits the corpus, with the given changes."""
     chosen: dict[str, Any] = {
         "source_vocab_size": tokenizers[0].vocab_size,
@@ -235,7 +239,7 @@ def complete(
     else:
         width = model.d_state if model.is_recurrent else model.d_model
         peak = PEAK_RATE_AT_256 * math.sqrt(256 / width)
-    peak *= FINE_TUNING_RATE if tunes else 1
+    peak *= ADAPTER_RATE if settings.adapter else FINE_TUNING_RATE if tunes else 1
     usual_dropout = FINE_TUNING_DROPOUT if tunes else _for_pairs(DROPOUT_BY_PAIRS, num_pairs)
     dropout, smoothing = settings.dropout, settings.label_smoothing
     is_small = sum(map(math.prod, expected_tensors(model).values())) <= LARGEST_WITH_SNAPSHOTS

@@ -7,7 +7,8 @@
     [generate] how the model chats and writes  GenerateConfig
 
 File names in a recipe are relative to the current folder, as on the command line; those under `data/` are relative
-to the folder given with --data, where `regard data get` puts them.
+to the folder given with --data, where `regard data get` puts them. `extends = "fr-en"` before the sections takes all
+else from another recipe, named, or a file beside this one.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class Request:
 
     def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Request:
         """The request with these values on top."""
-        merged = {name: {**self.given(name), **changes.get(name, {})} for name in SECTIONS}
+        merged: dict[str, Any] = dict(changes)  # what is no section is refused with the rest
+        for name in SECTIONS:
+            if isinstance(given := changes.get(name, {}), Mapping):
+                merged[name] = {**self.given(name), **given}
         return dataclasses.replace(parse_request(merged, where), init=self.init)
 
     def with_files(self, folder: Path) -> Request:
@@ -125,6 +129,7 @@ def check(request: Request) -> None:
     for key in (*request.given("model"), *decided) if request.init is not None else ():
         raise UsageError(f"--init takes shape and tokenizer from the given model: got {key} as well; leave it out")
     data, train, objective = request.data, request.train, request.objective
+    is_foreign = request.init is not None and read_manifest(request.init).tokenizer.kind != "sentencepiece"
     architecture, alone = request.architecture, RUNNING_TEXT.get(objective)
     contrasts, is_recurrent = objective == "contrastive", architecture in RECURRENT
     has_files = bool(data.source or data.pairs or data.text)
@@ -155,6 +160,15 @@ def check(request: Request) -> None:
         (is_recurrent and train.packing, f"{kind} reads one sentence a row: got packing=true"),
         (is_recurrent and train.sharded, f"{kind} steps through its cells and cannot be cut up: got sharded=true"),
         (train.optimizer == "muon" and train.sharded, "optimizer=muon updates whole matrices: got sharded=true"),
+        (
+            is_foreign and not (translates or alone == "decoder-only"),
+            f"an imported model cannot learn {objective}: got it",
+        ),
+        (len(data.tags) not in (0, len(data.pairs)), f"tags must be as many as files of pairs: got {len(data.tags)}"),
+        (train.adapter and request.init is None, "adapter is for a model that is given: got no --init; name one"),
+        (train.adapter and is_recurrent, f"adapters are for Transformers: got {kind}"),
+        (train.adapter and train.sharded, "adapters have few moments to share: got sharded=true"),
+        (train.adapter and data.embeddings, "adapters leave the embeddings as they are: got embeddings"),
         (data.tokenizer_file and not data.joint, "tokenizer_file is one tokenizer for both languages: got joint=false"),
     ]
     no_text = not (has_files or data.lesson)
@@ -195,8 +209,17 @@ def parse_request(values: Mapping[str, Any], where: str) -> Request:
     return Request(size=size, model=model, **sections)
 
 
-def read_recipe(name_or_file: str) -> Request:
-    return parse_request(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
+def read_recipe(name_or_file: str, *extending: str) -> Request:
+    """extending: the recipes on top of this one."""
+    values = read_toml(name_or_file, named_recipes(), "a recipe")
+    base = values.pop("extends", None)
+    if base is None:
+        return parse_request(values, name_or_file)
+    if isinstance(base, str) and base.endswith(".toml"):
+        base = str(Path(name_or_file).parent / base)
+    if not isinstance(base, str) or base in (name_or_file, *extending):
+        raise UsageError(f"{name_or_file}: extends must be the name of another recipe: got {base!r}; correct it")
+    return read_recipe(base, name_or_file, *extending).changed(with_generate_section(values), name_or_file)
 
 
 def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[str, Any]:

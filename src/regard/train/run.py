@@ -33,11 +33,12 @@ from regard.data.corpus import split_label
 from regard.data.lessons import LESSON, write_lesson
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import digest, temporary_path, try_lock, write_file
+from regard.folder.checkpoint import read_files
 from regard.folder.manifest import read_manifest
 from regard.train import corpora
 from regard.train import plan as plans
 from regard.train.batches import make_stream, num_readers
-from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
+from regard.train.checkpoints import BEST, CHECKPOINTS, bytes_kept, free, room_left
 from regard.train.corpora import TEXT, TOKENIZERS, Say, Text, Tokenizers
 from regard.train.diagnosis import vocabulary_too_small
 from regard.train.finish import ABOUT_TEXT, finish, manifest_of
@@ -130,6 +131,7 @@ def _train(
                     plan.save(output / RUN_FILE)
                 if not resume:
                     say(plan.describe(str(device), seconds))
+                    say(f"checkpoints take {bytes_kept(network, plan.train) / 1e6:,.0f} MB at most{room_left(output)}")
                 snapshots = SnapshotWriter(output, plan, tokenizers, valid)
                 trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
                 trainer.owes_validation = bool(plan.init)  # of the given model
@@ -160,6 +162,7 @@ def _train(
     if not processes.is_first:
         return None
     shutil.rmtree(output / TEXT, ignore_errors=True)
+    free(output)
     return TrainResult(output, scores, trainer.clock.total)
 
 
@@ -184,21 +187,25 @@ def _set_up(
     torch.manual_seed(seed)
     corpus, valid = _read(data, seed, output, say, processes)
     if resume:
-        files = corpora.JOINT if data.joint else corpora.SEPARATE
-        return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, files)
+        return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, plan.tokenizer, plan.model)
     settings = dataclasses.replace(request.train, objective=request.objective)
     decode, generate = request.decode, request.generate
     if request.init is None or manifest is None:
-        tokenizers = corpora.learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
-        model = plans.choose_model(request, tokenizers, corpora.count_pairs(corpus))
+        learnt = corpora.learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
+        model = plans.choose_model(request, learnt, corpora.count_pairs(corpus))
+        files = corpora.JOINT if learnt[0] is learnt[1] else corpora.SEPARATE
+        contents = {files.source: learnt[0].proto, files.target: learnt[1].proto}
     else:
-        tokenizers = corpora.load_tokenizers(request.init, manifest.tokenizer)
+        files, contents = manifest.tokenizer, read_files(request.init, manifest)
         model = plans.model_from(request, manifest)
         decode, generate = (
             dataclasses.replace(getattr(manifest, each), **request.given(each)) for each in ("decode", "generate")
         )
-    corpora.save_tokenizers(tokenizers, output / TOKENIZERS)
-    plan = Plan(data, model, settings, decode, str(request.init or ""), generate)
+    (output / TOKENIZERS).mkdir(exist_ok=True)
+    for name, content in contents.items():
+        write_file(output / TOKENIZERS / name, content)
+    tokenizers = corpora.load_tokenizers(output / TOKENIZERS, files, model)
+    plan = Plan(data, model, settings, decode, str(request.init or ""), generate, files)
     goal = manifest_of(plan)
     settings = plans.complete(
         settings,
@@ -233,7 +240,7 @@ def _read(data: DataConfig, seed: int, output: Path, say: Say, processes: Proces
     elif processes.is_first:
         corpus, valid = corpora.read_corpora(data, seed, tell, output / TEXT, num_readers())
     else:
-        corpus, valid = corpora.open_corpora(output / TEXT)
+        corpus, valid = corpora.open_corpora(output / TEXT, data)
     if processes.is_first and said:  # nothing is said of text that was read before an interruption
         names = [*data.source, *data.target, *data.text, *(split_label(name)[0] for name in data.pairs)]
         checksums = {Path(name).name: digest(Path(name)) for name in names}

@@ -20,7 +20,7 @@ from regard.engine.torch import TorchEngine
 from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderOnly, Model, Translating
-from regard.text.tokenizer import EOS_ID, Tokenizer
+from regard.text.tokenizer import EOS_ID, TokenizerBase
 from regard.train.batches import chunks_for, masking_for, to_tensors
 from regard.train.corpora import Text, Tokenizers
 from regard.train.diagnosis import LEAST_GAIN
@@ -83,9 +83,9 @@ def translation_loss(
 ) -> float:
     """Plain cross-entropy for each target token."""
     assert settings.batch_tokens is not None
-    source = tokenizers[0].encode_batch(corpus.sources)
-    target = tokenizers[1].encode_batch(corpus.targets)
-    batches = padded_batches(source, target, settings.batch_tokens)
+    source = tokenizers[0].encode_inputs(corpus.sources)
+    target = tokenizers[1].encode_inputs(corpus.targets)
+    batches = padded_batches(source, target, settings.batch_tokens, tokenizers[1])
     total, num_targets = total_loss(model, batches, settings.precision, processes)
     return total / num_targets
 
@@ -112,7 +112,7 @@ def translate_all(
     model: Translating, sources: Sequence[str], tokenizers: Tokenizers, config: DecodeConfig, precision: Precision
 ) -> list[str]:
     """One translation for each source, in their order."""
-    ids = [[*tokens, EOS_ID] for tokens in tokenizers[0].encode_batch(sources)]
+    ids = [[*tokens, model.config.eos_id] for tokens in tokenizers[0].encode_inputs(sources)]
     device = next(model.parameters()).device
     engine = TorchEngine(model, str(device), precision)
     num_paths = config.beam if config.method == "beam" else 1
@@ -133,7 +133,7 @@ def translate_all(
     return translations
 
 
-def retrieval_loss(model: EncoderOnly, corpus: Corpus, tokenizer: Tokenizer, settings: TrainConfig) -> float:
+def retrieval_loss(model: EncoderOnly, corpus: Corpus, tokenizer: TokenizerBase, settings: TrainConfig) -> float:
     """The contrastive loss of the pairs, in their order."""
     queries, passages = (
         text_vectors(model, tokenizer, texts, settings.precision) for texts in (corpus.sources, corpus.targets)
@@ -147,7 +147,7 @@ def retrieval_loss(model: EncoderOnly, corpus: Corpus, tokenizer: Tokenizer, set
 
 def retrieval_score(
     model: EncoderOnly,
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerBase,
     sources: Sequence[str],
     targets: Sequence[str],
     precision: Precision,
@@ -169,7 +169,7 @@ def retrieval_score(
 
 @torch.no_grad()
 def text_vectors(
-    model: EncoderOnly, tokenizer: Tokenizer, texts: Sequence[str], precision: Precision
+    model: EncoderOnly, tokenizer: TokenizerBase, texts: Sequence[str], precision: Precision
 ) -> Float[Tensor, "texts d_model"]:
     ids = [[*tokens, EOS_ID] for tokens in tokenizer.encode_batch(texts)]
     device = next(model.parameters()).device

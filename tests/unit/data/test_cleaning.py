@@ -1,7 +1,10 @@
+import random
+from pathlib import Path
+
 import pytest
 
 from regard.config import DataConfig
-from regard.data.cleaning import clean
+from regard.data.cleaning import clean, share_unaligned
 from regard.data.corpus import Corpus
 
 
@@ -80,3 +83,27 @@ def test_lines_in_another_language_are_dropped_and_a_mixed_side_left_alone() -> 
     assert report.notes == ["the source is in several languages: none of its lines was left out for that"]
     _, report = clean(corpus_of(many(1009)), DataConfig(source_language="en", target_language="en-GB"))
     assert report.notes == ["the source is said to be en but looks like fr"]
+
+
+TEXTS = Path(__file__).parents[3] / "recipes" / "text"
+
+
+@pytest.mark.parametrize("kind", ["words", "phrases", "drills"])
+def test_sides_that_belong_together_are_told_from_moved_and_shuffled_ones(kind: str) -> None:
+    lines = (TEXTS / f"{kind}.tsv").read_text("utf-8").splitlines()
+    pairs = [(line.split("\t")[0], line.split("\t")[1].split("|")[0]) for line in lines if "\t" in line]
+    num_refused = 0.0
+    for seed in range(7):
+        rng = random.Random(seed)
+        some = rng.sample(pairs, 200)
+        targets = [target for _, target in some]
+        assert share_unaligned(corpus_of(some), 0, 200) == 0
+        moved = Corpus([source for source, _ in some], [*targets[1:], targets[0]])
+        num_refused += share_unaligned(moved, 0, 200)
+        long = rng.sample(pairs, 4000)
+        kept, others = long[:1600], [target for _, target in long[1600:]]
+        rng.shuffle(others)
+        mixed = corpus_of([*kept, *zip([source for source, _ in long[1600:]], others, strict=True)])
+        assert 0.4 < share_unaligned(mixed, 0, 4000) < 0.7
+    assert num_refused >= 6, "a wrong place is the best of 200 by chance once in a while"
+    assert share_unaligned(corpus_of([("same", "text")] * 300), 0, 300) == 0

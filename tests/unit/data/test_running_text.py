@@ -105,12 +105,6 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
     again = stream(masked, packing)
     again.restore(cut.state())
     assert all(map(same, whole[17:], islice(again, 23)))
-    window, batch = cut.state()["lanes"]["0"]
-    position = dict(zip(("epoch", "window"), divmod(window, cut._num_windows), strict=True))
-    again.restore({**cut.state(), "lanes": {"0": [0, 0]}})
-    state = {**position, "batch": batch, "fingerprint": cut.state()["fingerprint"]}
-    again.restore(state)
-    assert all(map(same, whole[17:], islice(again, 23))), "the state of a run of an older version"
 
 
 def test_what_cannot_be_is_refused() -> None:

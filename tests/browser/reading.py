@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,17 @@ from playwright.sync_api import Locator
 
 from regard.look.run import Run
 
+CHECKS = Path(__file__).with_name("checks.js").read_text("utf-8")
 NUMBER = re.compile(r"^−?\d+(?:\.(\d+))?(?:e([+−]\d+))?( %)?$")
 
 COLLECT = """nodes => nodes.map(node => [
     node.dataset.name ?? "", node.dataset.index ?? "", node.dataset.value ?? "", node.textContent
 ])"""
+
+
+def script(name: str) -> str:
+    """A function of checks.js, for a page or an element to run."""
+    return f"(...given) => ({CHECKS}).{name}(...given)"
 
 
 @dataclass(frozen=True)

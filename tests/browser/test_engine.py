@@ -18,7 +18,7 @@ import pytest
 import tokenizers
 from browser.conftest import Window
 from browser.find_tools import find_node, find_typescript, find_wabt
-from browser.reading import shown_in, traced
+from browser.reading import script, shown_in, traced
 from browser.test_use import turn_to
 from fixtures import TEXT
 from huggingface_fixtures import MAKERS
@@ -67,65 +67,6 @@ VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
 }  # fmt: skip
 SENTENCES = ["Le chat dort sur le lit.", "Écrivez à jean@uni.fr avant midi !", "IL PLEUT. Où vas-tu ?"]
 
-OPEN = """async ([folder, manifest]) => {
-    const { learn } = await import("/engine/rules.js");
-    const { Subject } = await import("/engine/session.js");
-    const get = async (name) => (await fetch(name)).arrayBuffer();
-    learn(await (await fetch("/rules.json")).json());
-    const [weights, source] = [await get(`${folder}/model.safetensors`), await get(`${folder}/${manifest.tokenizer.source}`)];
-    window.open_ = (isPlain) => new Subject({ name: "", manifest, template: {} }, { weights, source, target: source }, isPlain);
-    window.subject = window.open_(false);
-}"""
-TRACE = """async ([source, target, reference]) => {
-    const { Trace } = await import("/engine/trace.js");
-    const file = await (await fetch(reference)).arrayBuffer();
-    const start = 8 + Number(new DataView(file).getBigUint64(0, true));
-    const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 8, start - 8)));
-    delete header.__metadata__;
-    const found = {};
-    for (const isPlain of [false, true]) {
-        const subject = window.open_(isPlain);
-        if (!isPlain && !subject.weights.memory.kernels) throw new Error("this browser should have SIMD");
-        const { values } = subject.model.trace(source, target, new Trace());
-        for (const name of values.keys()) if (!(name in header)) found[name] = "made up";
-        for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
-            const bytes = file.slice(start + from, start + to);
-            const wanted = dtype === "I64" ? Float32Array.from(new BigInt64Array(bytes), Number) : new Float32Array(bytes);
-            const own = values.get(name);
-            if (String(own?.shape) !== String(shape)) { found[name] = `${own?.shape} is not ${shape}`; continue; }
-            // What is next to nothing beside its neighbours is held against them.
-            const most = wanted.reduce((most, value) => Math.max(most, Math.abs(value) < Infinity ? Math.abs(value) : 0), 0);
-            wanted.forEach((value, i) => {
-                const gap = own.data[i] === value ? 0 : Math.abs(own.data[i] - value) / Math.max(Math.abs(value), most / 50);
-                if (!(gap < 1e-4)) found[name] = `${own.data[i]} is not ${value} at ${i}`;
-            });
-        }
-    }
-    return found;
-}"""
-SEARCHES = """async ([sources, config, prefixes]) => {
-    const { search } = await import("/engine/search.js");
-    const { Engine } = await import("/engine/transformer.js");
-    const engine = new Engine(window.subject.model);
-    return sources.map((source, i) => {
-        const history = [];
-        const found = search(engine, source, config, { prefix: prefixes[i] }, history);
-        return [found.map((each) => each.tokens), found.map((each) => each.score), history.map((each) => each.beams)];
-    });
-}"""
-STAGES = """async ([given]) => {
-    const { split } = await import("/engine/sentences.js");
-    const { translator: { normaliser }, source, manifest } = window.subject;
-    const count = (text) => source.encode(normaliser.normalise(text).text).length;
-    return given.map((text) => {
-        const { sentences, separators } = split(text, manifest.source_language, count, manifest.longest);
-        return [sentences, separators, sentences.map((each) => {
-            const masked = window.subject.masked(each);
-            const spans = masked.spans.map(({ span }) => span);
-            return [normaliser.normalise(each, spans).text, masked.text, masked.spans.map(({ text, kind }) => [text, kind])];
-        })];
-    });
-}"""
 
 TOKENS = """const [ts, fs] = [require(process.argv[1]), require("fs")];
 const tokens = (node) => node.getChildCount() ? node.getChildren().flatMap(tokens) : [node.getText()];
@@ -160,7 +101,7 @@ def opens(window: Window, site: tuple[Path, str]) -> Opens:
 
     def open_(name: str, subject: Subject) -> Page:
         window.page.goto(site[1])
-        window.page.evaluate(OPEN, [f"/{name}", to_dict(subject.manifest)])
+        window.page.evaluate(script("open"), [f"/{name}", to_dict(subject.manifest)])
         return window.page
 
     return open_
@@ -180,7 +121,7 @@ def assert_traced_alike(page: Page, site: tuple[Path, str], subject: Subject) ->
     source = [*subject.source.encode(SENTENCE), config.eos_id] if config.has_encoder else []
     target = subject.target.encode("Jane visite") if config.has_decoder else []
     trace_pair(subject.network, source, target).save(site[0] / "trace.safetensors")
-    assert page.evaluate(TRACE, [source, target, "/trace.safetensors"]) == {}
+    assert page.evaluate(script("trace"), [source, target, "/trace.safetensors"]) == {}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -324,7 +265,7 @@ def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str]
     sources = [[*draw.choices(range(300, 390), k=draw.randint(1, 12)), subject.config.eos_id] for _ in range(count)]
     prefixes = [draw.choices(range(300, 390), k=draw.choice([0, 0, 2])) for _ in sources]
     for source, prefix, (tokens, scores, beams) in zip(
-        sources, prefixes, page.evaluate(SEARCHES, [sources, to_dict(config), prefixes]), strict=True
+        sources, prefixes, page.evaluate(script("searches"), [sources, to_dict(config), prefixes]), strict=True
     ):
         found = search_recorded(engine, source, config, prefix)
         assert tokens == [each.tokens for each in found.hypotheses]
@@ -338,7 +279,7 @@ def test_the_stages_of_a_text_are_those_of_translate(opens: Opens, name: str) ->
     translator, given = model._translator, texts(name[:2])[:600]
     subject = Subject.open(BUNDLED / name)
     for text, (sentences, separators, stages) in zip(
-        given, opens(name, subject).evaluate(STAGES, [given]), strict=True
+        given, opens(name, subject).evaluate(script("stages"), [given]), strict=True
     ):
         parts = translator.split(text)
         assert (sentences, separators) == (parts.sentences, parts.separators), text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browser.conftest import Window, address_of
-from browser.reading import assert_traced, reads_as, shown_in
+from browser.reading import assert_traced, reads_as, script, shown_in
 from browser.test_panels import assert_matrix, assert_neighbours, open_tables
 from browser.test_use import turn_to
 from look_fixtures import SENTENCE, make_subject
@@ -51,19 +51,6 @@ SHALLOW = dict(num_encoder_layers=1, num_decoder_layers=1)
 OPENED = ("decoder-only", "learned, pre-norm, gelu", "relative, silu", "alibi, gelu", "bert", "lstm", "gru, dot")
 """variants whose panels are all opened"""
 
-ADD_UP = """async places => {
-    const { derive } = await import("./arithmetic.js");
-    const { DataSource } = await import("./source.js");
-    const data = new DataSource(null);
-    const doc = await data.open();
-    const found = [];
-    for (const place of places) {
-        const { traced, result, formula } = await derive(doc, (name, row) => data.tensor(name, 0, row), place);
-        found.push([traced, result, formula].map(String));
-    }
-    return found;
-}"""
-
 
 @pytest.fixture
 def serve(window: Window) -> Iterator[Serve]:
@@ -102,7 +89,7 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
     run = look.session.original
     page = serve(look)
     places, derived = cells(run), set()
-    for place, (traced, result, formula) in zip(places, page.evaluate(ADD_UP, places), strict=True):
+    for place, (traced, result, formula) in zip(places, page.evaluate(script("addUp"), places), strict=True):
         wanted = float(run.trace[place["name"]][tuple(place["index"])])
         assert float(traced.replace("Infinity", "inf")) == wanted, place
         computed = float(result.replace("Infinity", "inf"))

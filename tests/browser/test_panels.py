@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from browser.reading import assert_traced, reads_as, shown_in
+from browser.reading import assert_traced, reads_as, script, shown_in
 from playwright.sync_api import Locator, Page, expect
 
 from regard.look.effects import probability
@@ -108,20 +108,6 @@ def test_attention(show: Show, run: Run) -> None:
 HEADS = """rows => rows.map(row => [...row.querySelectorAll("[data-value]")].map(
     cell => [cell.dataset.name ?? "", cell.dataset.index ?? "", cell.dataset.value, cell.textContent]))"""
 
-BRIGHTNESS = """(canvas, [layers, heads, rows, columns]) => {
-    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-    const gap = 6, size = canvas.width / heads - gap, height = canvas.height / layers - gap;
-    const found = [];
-    for (let l = 0; l < layers; l++) for (let h = 0; h < heads; h++)
-        for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) {
-            const x = Math.floor(h * (size + gap) + (c + 0.5) * size / columns);
-            const y = Math.floor(l * (height + gap) + (r + 0.5) * height / rows);
-            const at = 4 * (y * canvas.width + x);
-            found.push(data[at] + data[at + 1]);
-        }
-    return found;
-}"""
-
 
 def test_all_heads(show: Show, run: Run) -> None:
     page = show("heads")
@@ -138,7 +124,7 @@ def test_all_heads(show: Show, run: Run) -> None:
     atlas = panel(page).locator("canvas.atlas")
     expect(atlas).to_have_count(3)
     weights = np.stack([run.trace[f"decoder.layers.{i}.cross_attention.weights"] for i in range(2)])
-    bright = np.array(atlas.nth(2).evaluate(BRIGHTNESS, list(weights.shape)), float)
+    bright = np.array(atlas.nth(2).evaluate(script("brightness"), list(weights.shape)), float)
     order = np.argsort(weights.flatten(), kind="stable")
     # The scale has 256 steps and grows in red plus green with the weight.
     assert (np.diff(bright[order]) >= -1).all() and np.ptp(bright) > 100

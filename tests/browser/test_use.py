@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from browser.conftest import Window, address_of
-from browser.reading import assert_traced, shown_in
+from browser.reading import assert_traced, script, shown_in
 from playwright.sync_api import Page, expect
 
 from regard.look.run import Run
@@ -126,29 +126,6 @@ def test_by_keyboard_alone(show: Show, run: Run) -> None:
 NAMELESS = """nodes => nodes.filter(node => !(node.getAttribute("aria-label") || node.textContent.trim()
     || node.labels?.length || node.title)).map(node => node.outerHTML)"""
 UNREACHABLE = "nodes => nodes.filter(node => node.tabIndex < 0).map(node => node.outerHTML)"
-LUMINANCE = """selector => {
-    const rgb = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
-    const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-    const behind = node => {
-        for (; node; node = node.parentElement) {
-            const colour = rgb(getComputedStyle(node).backgroundColor);
-            if (colour.length === 3 || colour[3] === 1) return colour;
-        }
-        return [255, 255, 255];
-    };
-    const worst = [];
-    for (const node of document.querySelectorAll(selector)) {
-        if (!node.checkVisibility() || node.disabled || ![...node.childNodes].some(
-            child => child.nodeType === 3 && child.textContent.trim())) continue;
-        if (node.closest(".future, [aria-hidden=true], svg, :disabled")) continue;
-        const [a, b] = [light(rgb(getComputedStyle(node).color)), light(behind(node))];
-        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-        if (ratio < 4.5) worst.push(`${ratio.toFixed(2)} ${node.outerHTML.slice(0, 120)}`);
-    }
-    return worst;
-}"""
 
 
 def test_dark_and_light_can_be_read_and_every_control_has_a_name(show: Show, run: Run) -> None:
@@ -156,7 +133,7 @@ def test_dark_and_light_can_be_read_and_every_control_has_a_name(show: Show, run
     background = "getComputedStyle(document.body).backgroundColor"
     for view in VIEWS:
         turn_to(page, view)
-        assert page.evaluate(LUMINANCE, "body *") == []
+        assert page.evaluate(script("unreadable"), "body *") == []
         controls = "button, a, input, select, [role=button], canvas[tabindex]"
         assert page.locator(controls).evaluate_all(NAMELESS) == []
         assert page.locator("[role=button]").evaluate_all(UNREACHABLE) == []
@@ -172,7 +149,7 @@ def test_dark_and_light_can_be_read_and_every_control_has_a_name(show: Show, run
     assert level(page.evaluate(background)) < 60
     for view in VIEWS:
         turn_to(page, view)
-        assert page.evaluate(LUMINANCE, "body *") == []
+        assert page.evaluate(script("unreadable"), "body *") == []
         assert_traced(shown_in(page.locator("#panel")), run, 0)
     page.click("#theme")
     page.wait_for_function(f"before => {background} === before", arg=light)

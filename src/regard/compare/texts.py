@@ -55,6 +55,7 @@ def data_config(folder: Path, languages: Sequence[str], given: DataConfig) -> Da
         files[f"{side}_language"] = language
     # A recall has no two sides of like length, and what was kept once is kept.
     kept: dict[str, Any] = {"wrong_language": True, "max_ratio": 1e9, "duplicates": True, "copies": True}
+    kept["force"] = given.force or not (given.source or given.pairs)
     kept |= {"sampling": given.sampling, "max_length": given.max_length, "tokenizer_file": str(folder / TOKENIZER)}
     return DataConfig(**files, **kept)
 

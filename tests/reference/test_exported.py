@@ -58,7 +58,9 @@ def test_transformers_computes_the_same(kind: str, tmp_path: Path) -> None:
     export(folder, tmp_path / "theirs", to="huggingface")
     is_alone = kind.startswith("gpt2")
     their_class = AutoModelForCausalLM if is_alone else AutoModelForSeq2SeqLM
-    theirs = their_class.from_pretrained(tmp_path / "theirs").eval()
+    theirs, told = their_class.from_pretrained(tmp_path / "theirs", output_loading_info=True)
+    assert not any(told.values()), "transformers would warn"
+    theirs.eval()
     model, _ = load_model(folder)
     tokens = torch.randint(4, model.config.target_vocab_size, (1, 13))
     read = (tokens, Layout.padded(torch.tensor([13]), 13))

@@ -48,9 +48,14 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub: Hub, tmp_path: Path) -> None:
+def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub, tmp_path, monkeypatch):
     theirs, _ = MAKERS["gpt2"](tmp_path / "theirs")
-    files = {**files_of(theirs), "pytorch_model.bin": b"a program", "notes/data.csv": b"1"}
+    files = {
+        **files_of(theirs),
+        "pytorch_model.bin": b"a program",
+        "onnx/model.onnx": b"1",
+        "1_Pooling/config.json": b"{}",
+    }
     hub.repositories["them/small"] = Repository(files, sha="c" * 40)
     answer = regard(hub, tmp_path, "get", "hf:them/small@v1", "--name", "gpt")
     assert answer.returncode == 0, answer.stderr
@@ -58,7 +63,10 @@ def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub: Hub, tmp_p
     origin = json.loads((folder / ORIGIN).read_text())
     assert (origin["from"], origin["revision"]) == ("hf:them/small", "c" * 40)
     assert set(origin["files"]) >= {"config.json", "model.safetensors"}
-    assert not any("pytorch_model.bin" in asked or ".csv" in asked for asked in hub.asked)
+    assert not any("pytorch_model.bin" in asked or ".onnx" in asked for asked in hub.asked)
+    assert any(asked.endswith("/1_Pooling/config.json") for asked in hub.asked)
+    monkeypatch.setenv("REGARD_MODELS", str(folder.parent))
+    assert catalogue.find("hf:them/small") == folder
     assert all(f"/resolve/{'c' * 40}/" in asked for asked in hub.asked if "/resolve/" in asked)
     assert read_manifest(folder).task == "write"
     assert load(folder).write("Jane", length=3, seed=1).startswith("Jane")

@@ -123,6 +123,7 @@ def _add_calls(manifest: Manifest, card: str, output: Path, to: str) -> None:
         kind="Seq2SeqLM" if config.has_encoder else "CausalLM",
         begin="[]" if config.has_encoder else "[model.config.bos_token_id]",
         has_encoder=config.has_encoder,
+        limit="" if config.has_encoder else ", max_new_tokens=40",
         source=own.source,
         target=own.target,
         vocabulary=own.vocabulary,

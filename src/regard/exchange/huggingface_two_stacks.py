@@ -108,6 +108,9 @@ def to_bart(config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int) -
         "is_encoder_decoder": True,
         "forced_eos_token_id": None,
     }
+    positions = names.position_table(config, values["max_position_embeddings"])[:, np.argsort(_halves(config))]
+    for stack in ("encoder", "decoder"):  # transformers would compute them, and warn that they were missing
+        theirs[f"model.{stack}.embed_positions.weight"] = np.ascontiguousarray(positions)
     if kind == "marian":
         values["share_encoder_decoder_embeddings"] = config.tied == "all"
         values["decoder_vocab_size"] = config.target_vocab_size

@@ -94,6 +94,7 @@ def train(
             processes.wait()  # for the plan and the tokenizers
             return _train(request, output, True, show, stop_at, processes)
         check_folder(output, resume)
+        num_threads = torch.get_num_threads()
         try:
             with locked(output):
                 return _train(request, output, resume, show, stop_at, processes)
@@ -101,6 +102,8 @@ def train(
             if not resume:
                 remove_refused(output)
             raise
+        finally:
+            torch.set_num_threads(num_threads)  # what runs next in this process has its own
 
 
 def _train(

@@ -72,17 +72,19 @@ def main() -> None:
     asked.runs.mkdir(parents=True, exist_ok=True)
     news = every(read(asked.data / "fr-en/newstest2013"), asked.lines)
     keep = write(asked.runs / "keep.tsv", every(read(asked.data / "fr-en/newstest2012"), asked.lines // 2))
+    found = texts(asked.data, asked.pairs, asked.lines)
+    names = [name for name in found if asked.only in (None, name)]
+    runs = {name: train(name, write(asked.runs / f"{name}.tsv", found[name][0]), keep, asked.runs) for name in names}
     parent, rows = regard.load(PARENT, precision="fp32"), []
     before_news = score(parent, news)
-    for name, (pairs, test) in texts(asked.data, asked.pairs, asked.lines).items():
-        if asked.only in (None, name):
-            run = train(name, write(asked.runs / f"{name}.tsv", pairs), keep, asked.runs)
-            tuned, result = regard.load(run, precision="fp32"), json.loads((run / "result.json").read_text())
-            row = {"text": name, "pairs": len(pairs), "test": len(test), "news lines": len(news)}
-            row |= {"before": score(parent, test), "after": score(tuned, test)}
-            row |= {"news before": before_news, "news after": score(tuned, news)}
-            rows.append(row | {"steps": result["steps"], "seconds": round(result["seconds"]["total"])})
-            print(json.dumps(rows[-1]), flush=True)
+    for name, run in runs.items():
+        tuned, result = regard.load(run, precision="fp32"), json.loads((run / "result.json").read_text())
+        pairs, test = found[name]
+        row = {"text": name, "pairs": len(pairs), "test": len(test), "news lines": len(news)}
+        row |= {"before": score(parent, test), "after": score(tuned, test)}
+        row |= {"news before": before_news, "news after": score(tuned, news)}
+        rows.append(row | {"steps": result["steps"], "seconds": round(result["seconds"]["total"])})
+        print(json.dumps(rows[-1]), flush=True)
     if asked.save:
         columns = {key: key for key in ("text", "pairs", "before", "after", "news before", "news after", "seconds")}
         record.save("fine_tuning", rows, {}, "sacrebleu")

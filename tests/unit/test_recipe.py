@@ -100,6 +100,7 @@ CONTRASTIVE = TrainConfig(objective="contrastive")
     ("request_", "message"),
     [
         (dict(init=Path("x"), size="tiny"), "tokenizer from the given model: got size as well"),
+        (dict(data=DataConfig(pairs=("p",), keep=("k",))), "must not get worse at: got none; name it with --init"),
         (dict(data=PAIRS, model=dict(architecture="decoder-only")), "got pairs; give --text"),
         (dict(data=DataConfig(lesson="copy", pairs=("p",))), "a lesson makes its own text: got lesson=copy and files"),
         (dict(data=TEXT, model=LSTM), "from pairs: got architecture=lstm and running text"),

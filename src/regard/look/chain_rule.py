@@ -179,7 +179,7 @@ class ChainRule(DerivationSheet):
 
     def _check_passes(self, projected: str) -> None:
         """The traced query and key come after their norm and their rotation."""
-        is_turned = self.config.position == "rotary" or self.config.query_key_norm
+        is_turned = "rotated" in self.config.position_traits or self.config.query_key_norm
         if is_turned and projected.endswith(("self_attention.query", "self_attention.key")):
             raise NotTakenApart(
                 "Gradients through a rotation or a norm of queries and keys are shown, and not taken apart."

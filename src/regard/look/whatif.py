@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
 from regard.look.subject import Subject, words
-from regard.model.position import Rotation, rotate, rotation
+from regard.model.position import Rotation, rotate, scheme_of
 from regard.trace import cross_attentions
 
 Change = Mapping[str, Any]
@@ -150,7 +150,7 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
     _require(config.position != "none", "no-positions needs a model with positions: this has none")
 
     def functions(first: int) -> dict[str, Function]:
-        if config.position != "rotary":
+        if "rotated" not in config.position_traits:
             names = "source.position", "target.position", "encoder.position_bias", "decoder.position_bias"
             return dict.fromkeys(names, torch.zeros_like)
         turned: dict[str, Function] = {}
@@ -166,7 +166,9 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
 
 def _turn_back(config: ModelConfig, first: int, vectors: Tensor) -> Tensor:
     positions = torch.arange(first, first + vectors.shape[2])[None]
-    by = rotation(positions, config)
+    angles = scheme_of(config).rotated
+    assert angles is not None
+    by = angles(positions, config)
     return rotate(vectors, Rotation(by.cos, -by.sin))
 
 

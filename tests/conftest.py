@@ -58,15 +58,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
-    "bert": dict(
-        architecture="encoder-only",
-        position="learned",
-        embedding_norm=True,
-        scaled_embedding=False,
-        feed_forward="gelu",
-        output_transform=True,
-        output_bias=True,
-    ),
+    "bert": dict(architecture="encoder-only", position="learned", embedding_norm=True, scaled_embedding=False)
+    | dict(feed_forward="gelu", output_transform=True, output_bias=True),
 }
 
 # Every cell with every attention, and layers on both sides.

@@ -160,15 +160,9 @@ def alignment(run: Run) -> np.ndarray:
     weights = run.trace[f"decoder.layers.{layer}.cross_attention.weights"].astype(float).mean(axis=0)
     spans = [[first - 1, last - 1] for first, last in described["target"]["words"][1:]]
     spans.append([len(run.output), len(run.output)])
-    return np.array(
-        [
-            [
-                weights[top : bottom + 1, left : right + 1].sum() / (bottom - top + 1)
-                for left, right in described["source"]["words"]
-            ]
-            for top, bottom in spans
-        ]
-    )
+    words = described["source"]["words"]
+    means = [[weights[a : b + 1, c : d + 1].sum() / (b - a + 1) for c, d in words] for a, b in spans]
+    return np.array(means)
 
 
 def test_two_models_side_by_side(serve: Serve) -> None:

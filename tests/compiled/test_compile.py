@@ -100,14 +100,8 @@ def test_blanks_are_scored_in_one_graph_however_many_there_are(random_model):
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # the compiler looks at it, and hides the warning itself
 def test_a_step_of_additive_attention_is_compiled_once_for_all_lengths(random_model, sentences):
     """The logits and gradients of the plain loop, and no other compilation for longer sentences."""
-    model = random_model(
-        architecture="gru",
-        attention="additive",
-        position="none",
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        d_state=24,
-    ).train()
+    kind = dict(architecture="gru", attention="additive", position="none")
+    model = random_model(**kind, num_encoder_layers=1, num_decoder_layers=1, d_state=24).train()
     source, target = sentences.source_layout(), sentences.target_layout()
     batch = (sentences.source, source, sentences.target, target)
     expected = model(*batch)

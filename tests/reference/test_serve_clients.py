@@ -106,13 +106,8 @@ def test_openai_models_and_errors(server: Running, client: openai.OpenAI) -> Non
 
 def test_mastodon(server: Running) -> None:
     """app/lib/translation_service/libre_translate.rb: a list of HTML, and what it reads of the answer."""
-    body = {
-        "q": ["<p>Bonjour le <b>monde</b> !</p>", "Avertissement", "Oui"],
-        "source": "fr",
-        "target": "en",
-        "format": "html",
-        "api_key": KEY,
-    }
+    texts = ["<p>Bonjour le <b>monde</b> !</p>", "Avertissement", "Oui"]
+    body = {"q": texts, "source": "fr", "target": "en", "format": "html", "api_key": KEY}
     headers = {"Content-Type": "application/json", "User-Agent": "Mastodon/4.5.0 (http.rb/5.3)"}
     answer = server.ask("POST", "/translate", json.dumps(body), headers).json
     assert len(answer["translatedText"]) == 3

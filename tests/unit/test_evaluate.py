@@ -103,15 +103,12 @@ def test_several_systems_and_an_ensemble_from_the_command_line(tmp_path: Path, m
     assert_one_sentence(run("evaluate", one, *same, *files, "-o", tmp_path / "out"), 2)
     assert "run  pip install unbabel-comet" in run("evaluate", one, *files, "--comet", "Unbabel/wmt22-comet-da").stderr
 
-    class Scorer:
-        def predict(self, rows: list[dict[str, str]], **options: Any) -> Any:
-            assert rows[0]["src"] == TEXT[0] and rows[0]["ref"] == TEXT[1] and options["gpus"] == 0
-            return types.SimpleNamespace(system_score=0.125 * len(rows))
+    def predict(rows: list[dict[str, str]], **options: Any) -> Any:
+        assert rows[0]["src"] == TEXT[0] and rows[0]["ref"] == TEXT[1] and options["gpus"] == 0
+        return types.SimpleNamespace(system_score=0.125 * len(rows))
 
-    def loaded(path: str) -> Scorer:
-        assert path == "any.ckpt"
-        return Scorer()
-
-    package: Any = types.SimpleNamespace(download_model="{}.ckpt".format, load_from_checkpoint=loaded)
+    opened = {"any.ckpt": types.SimpleNamespace(predict=predict)}
+    package: Any = types.SimpleNamespace(download_model="{}.ckpt".format, load_from_checkpoint=opened.__getitem__)
     monkeypatch.setitem(sys.modules, "comet", package)
     assert "COMET 0.3750" in run("evaluate", one, *files, "--comet", "any").stdout
+    assert "--comet must be a model of COMET: got 'other'" in run("evaluate", one, *files, "--comet", "other").stderr

@@ -100,6 +100,8 @@ def test_several_systems_and_an_ensemble_from_the_command_line(tmp_path: Path, m
     shown = run("evaluate", one, *same, *files, "--significance").stdout
     assert f"against {one}: BLEU +0.00, p = 1.0000 by paired bootstrap" in shown
     assert_one_sentence(run("evaluate", one, *files, "--significance"), 2)
+    assert run("translate", *same, TEXT[0]).stdout == run("translate", "--model", one, TEXT[0]).stdout
+    assert_one_sentence(run("translate", "--model", one, "--model", "fr-en", TEXT[0]), 2)  # another vocabulary
     assert_one_sentence(run("evaluate", one, *same, *files, "-o", tmp_path / "out"), 2)
     assert "run  pip install unbabel-comet" in run("evaluate", one, *files, "--comet", "Unbabel/wmt22-comet-da").stderr
 

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import torch
+from fixtures import make_model_folder
 from hypothesis import HealthCheck, settings
 from torch import Tensor
 
+from regard import api
 from regard.config import RECURRENT, ModelConfig
 from regard.engine import compiler
 from regard.model.layout import Layout
@@ -64,12 +66,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 # Every cell with every attention, and layers on both sides.
 RECURRENTS: dict[str, dict[str, Any]] = {
-    f"{cell}-{attention}": {
-        "architecture": cell,
-        "attention": attention,
-        "position": "none",
-        **({"num_encoder_layers": 2, "tied": "none"} if attention == "general" else {}),
-    }
+    f"{cell}-{attention}": dict(architecture=cell, attention=attention, position="none")
+    | (dict(num_encoder_layers=2, tied="none") if attention == "general" else {})
     for cell in RECURRENT
     for attention in ("none", "additive", "dot", "general")
 }
@@ -144,6 +142,25 @@ def tiny_config() -> Callable[..., ModelConfig]:
 
 
 @pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
+
+
+@pytest.fixture(scope="session")
+def model(folder: Path) -> api.Model:
+    return api.load(folder, threads=1)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A model of every kind that can be served."""
+    # A machine with a GPU need not have a web server.
+    from serve_fixtures import make_folders
+
+    return make_folders(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="session")
 def compiled_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kernels")
     if compiler.kinds():
@@ -195,22 +212,11 @@ class Sentences:
 
     def padded(self, model: Model, trace: Trace | None = None) -> Tensor:
         """The logits, one sentence a row."""
-        if isinstance(model, Translating):
-            return model(self.source, self.source_layout(), self.target, self.target_layout(), trace=trace)
-        if isinstance(model, DecoderOnly):
-            return model(self.target, self.target_layout(), trace=trace)
-        assert isinstance(model, EncoderOnly)
-        return model(self.source, self.source_layout(), trace=trace)
+        return _fed(model, (self.source, self.source_layout()), (self.target, self.target_layout()), trace)
 
     def packed(self, model: Model) -> Tensor:
         """The logits with all sentences in one row; two sentences of length 0 stand last."""
-        source, source_layout = _pack(self.source, self.source_lengths)
-        target, target_layout = _pack(self.target, self.target_lengths)
-        if isinstance(model, Translating):
-            return model(source, source_layout, target, target_layout)
-        if isinstance(model, DecoderOnly):
-            return model(target, target_layout)
-        return model(source, source_layout)
+        return _fed(model, _pack(self.source, self.source_lengths), _pack(self.target, self.target_lengths))
 
     def is_real(self, model: Model) -> Tensor:
         """True where the padded logits belong to a word, in the order of the packed ones."""
@@ -225,6 +231,13 @@ class Sentences:
     def rows(self, *rows: int) -> Sentences:
         index = torch.tensor(rows)
         return Sentences(self.source[index], self.source_lengths[index], self.target[index], self.target_lengths[index])
+
+
+def _fed(model: Model, source: tuple[Any, ...], target: tuple[Any, ...], trace: Trace | None = None) -> Tensor:
+    if isinstance(model, Translating):
+        return model(*source, *target, trace=trace)
+    assert isinstance(model, DecoderOnly | EncoderOnly)
+    return model(*(target if isinstance(model, DecoderOnly) else source), trace=trace)
 
 
 def _within(lengths: Tensor, length: int) -> Tensor:
@@ -242,11 +255,6 @@ def sentences() -> Sentences:
     """Five pairs; on each side one sentence fills its row, and one pair is a single word on both."""
     source_lengths = torch.tensor([7, 3, 1, 6, 2], dtype=torch.int32)
     target_lengths = torch.tensor([4, 11, 1, 9, 2], dtype=torch.int32)
-    source = torch.randint(4, VOCABULARY, (5, 7))
-    target = torch.randint(4, VOCABULARY, (5, 11))
-    return Sentences(
-        source.where(_within(source_lengths, 7), 0),
-        source_lengths,
-        target.where(_within(target_lengths, 11), 0),
-        target_lengths,
-    )
+    source = torch.randint(4, VOCABULARY, (5, 7)).where(_within(source_lengths, 7), 0)
+    target = torch.randint(4, VOCABULARY, (5, 11)).where(_within(target_lengths, 11), 0)
+    return Sentences(source, source_lengths, target, target_lengths)

@@ -23,13 +23,9 @@ SEARCH: dict[str, Any] = {"max_length": 14, "beam": 3, "no_repeat_ngram": 3}
 def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subject:
     """Every weight random; it prefers tokens of real words, and writes at most fourteen."""
     vocabulary = tokenizer()
-    sizes = dict(num_encoder_layers=2, num_decoder_layers=3, d_model=30, d_ff=37, num_heads=5)
-    config = ModelConfig(
-        source_vocab_size=vocabulary.vocab_size,
-        target_vocab_size=vocabulary.vocab_size,
-        max_positions=53,
-        **{**sizes, **changes},
-    )
+    sizes = dict(num_encoder_layers=2, num_decoder_layers=3, d_model=30, d_ff=37, num_heads=5, max_positions=53)
+    sizes |= dict.fromkeys(("source_vocab_size", "target_vocab_size"), vocabulary.vocab_size)
+    config = ModelConfig(**{**sizes, **changes})
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = build(config).eval()

@@ -40,12 +40,11 @@ def make_search_folder(folder: Path) -> Path:
 
 
 def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
+    sampled = DecodeConfig(method="sample", max_length=7)
     made = {
-        "fr-en": lambda folder: make_model_folder(folder),
+        "fr-en": make_model_folder,
         "en-fr": lambda folder: make_model_folder(folder, source_language="en", target_language="fr"),
-        "chat": lambda folder: make_model_folder(
-            folder, task="chat", decode=DecodeConfig(method="sample", max_length=7)
-        ),
+        "chat": lambda folder: make_model_folder(folder, task="chat", decode=sampled),
         "story": make_story_folder,
         "search": make_search_folder,
     }
@@ -84,15 +83,8 @@ class Running:
         host, _, port = self.url.removeprefix("http://").partition(":")
         return host, int(port)
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: bytes | str | None = None,
-        headers: dict[str, str] | None = None,
-        timeout: float = 30,
-    ) -> Answer:
-        connection = http.client.HTTPConnection(*self.address, timeout=timeout)
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        connection = http.client.HTTPConnection(*self.address, timeout=30)
         try:
             data = body.encode() if isinstance(body, str) else body
             connection.request(method, path, data, {**self.headers, **(headers or {})})
@@ -127,11 +119,9 @@ class Running:
 
 def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, dict[str, str]]:
     mark = "a2b3c5d7"
-    parts = [
-        f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-        for key, value in fields.items()
-    ]
-    head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    begin = f"--{mark}\r\nContent-Disposition: form-data; name="
+    parts = [f'{begin}"{key}"\r\n\r\n{value}\r\n'.encode() for key, value in fields.items()]
+    head = f'{begin}"file"; filename="{name}"\r\n\r\n'
     body = b"".join(parts) + head.encode() + data + f"\r\n--{mark}--\r\n".encode()
     return body, {"Content-Type": f"multipart/form-data; boundary={mark}"}
 

@@ -66,14 +66,8 @@ class Fuzz:
 
 
 def _settings(count: int) -> settings:
-    return settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    options: Any = dict(deadline=None, database=None, derandomize=True, phases=[Phase.generate])
+    return settings(max_examples=count, **options, suppress_health_check=list(HealthCheck))
 
 
 _KINDS = [

@@ -56,12 +56,8 @@ class Page:
 
     body: bytes
     etag: str = '"one"'
-    ranges: bool = True
-    """whether a part of it can be asked for"""
     cut_after: list[int] = field(default_factory=list)
     """bytes after which the connection ends, one for each of the first answers"""
-    statuses: list[int] = field(default_factory=list)
-    """what the first answers are instead"""
     location: str = ""
     delays: list[float] = field(default_factory=list)
     """seconds before the first answers"""
@@ -83,8 +79,8 @@ class Handler(BaseHTTPRequestHandler):
         page = web.pages.get(self.path)
         if page is not None and page.delays:
             time.sleep(page.delays.pop(0))
-        if page is None or page.statuses:
-            self.send_error(404 if page is None else page.statuses.pop(0))
+        if page is None:
+            self.send_error(404)
             return
         if page.location:
             self.send_response(302)
@@ -92,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         start = 0
-        if wanted and page.ranges and self.headers.get("If-Range", page.etag) == page.etag:
+        if wanted and self.headers.get("If-Range", page.etag) == page.etag:
             start = int(wanted.removeprefix("bytes=").removesuffix("-"))
             if start >= len(page.body):
                 self.send_error(416)

@@ -63,6 +63,12 @@
 		});
 	},
 
+	encode: async ([file, isJson, sentences]) => {
+		const { Tokenizer } = await import("/engine/tokenizer.js");
+		const tokenizer = new Tokenizer(await (await fetch(file)).arrayBuffer(), { isJson });
+		return sentences.map((each) => tokenizer.encode(each)).map((ids) => [ids, tokenizer.decode(ids), tokenizer.tokenStrings(ids)]);
+	},
+
 	unreadable: selector => {
 		const rgb = text => (text.match(/[\d.]+/g) ?? []).map(Number);
 		const light = ([r, g, b]) => [r, g, b].map(v => v / 255)

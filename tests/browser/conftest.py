@@ -12,16 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from browser.find_tools import find_browser
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    Playwright,
-    Route,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, Route, expect, sync_playwright
 from web_fixtures import serving
 
 from regard.folder.catalogue import find_model
@@ -84,7 +75,6 @@ def server(look: Look) -> Iterator[Server]:
 class Window:
     """A browser window that knows what went wrong in it."""
 
-    context: BrowserContext
     page: Page
     troubles: list[str] = field(default_factory=list)
     expected: str = "\0"
@@ -107,7 +97,7 @@ def open_window(browser: Browser, width: int = 1280, height: int = 900, **option
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(WATCH)
-    window = Window(context, context.new_page())
+    window = Window(context.new_page())
 
     def away(route: Route) -> None:
         window.troubles.append(f"asked for {route.request.url}")
@@ -135,7 +125,7 @@ def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
     yield make
     for window in opened:
         window.check()
-        window.context.close()
+        window.page.context.close()
 
 
 @pytest.fixture(scope="session")

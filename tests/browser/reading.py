@@ -14,9 +14,8 @@ from regard.look.run import Run
 CHECKS = Path(__file__).with_name("checks.js").read_text("utf-8")
 NUMBER = re.compile(r"^−?\d+(?:\.(\d+))?(?:e([+−]\d+))?( %)?$")
 
-COLLECT = """nodes => nodes.map(node => [
-    node.dataset.name ?? "", node.dataset.index ?? "", node.dataset.value ?? "", node.textContent
-])"""
+COLLECT = """nodes => nodes.map(({ dataset: { name, index, value }, textContent }) => [
+    name ?? "", (index ?? "").split(",").filter(Boolean).map(Number), value ?? "", textContent])"""
 
 
 def script(name: str) -> str:
@@ -55,12 +54,7 @@ def reads_as(text: str, value: float) -> bool:
 def shown_in(place: Locator, selector: str = "[data-name][data-value]") -> list[Shown]:
     """Every number under an element."""
     found: list[Any] = place.locator(selector).evaluate_all(COLLECT)
-    return [
-        Shown(
-            name, tuple(int(each) for each in index.split(",") if each), float(value.replace("Infinity", "inf")), text
-        )
-        for name, index, value, text in found
-    ]
+    return [Shown(name, tuple(index), float(value), text) for name, index, value, text in found]
 
 
 def traced(run: Run, name: str, index: tuple[int, ...]) -> float:

@@ -67,7 +67,6 @@ VARIANTS: dict[str, tuple[WeightForm, dict[str, Any]]] = {
 }  # fmt: skip
 SENTENCES = ["Le chat dort sur le lit.", "Écrivez à jean@uni.fr avant midi !", "IL PLEUT. Où vas-tu ?"]
 
-
 TOKENS = """const [ts, fs] = [require(process.argv[1]), require("fs")];
 const tokens = (node) => node.getChildCount() ? node.getChildren().flatMap(tokens) : [node.getText()];
 const scripts = JSON.parse(fs.readFileSync(process.argv[2]));
@@ -164,25 +163,16 @@ def test_ten_thousand_sentences_have_the_same_tokens(opens: Opens, site: tuple[P
     page = opens("tiny", subject)
     sentences = made_up(sorted({word for text in [*TEXT, *texts("fr"), *texts("en")] for word in text.split()}), 2500)
     for name, tokenizer in tokenizers.items():
-        found = page.evaluate(
-            """async ([file, sentences]) => {
-                const { Tokenizer } = await import("/engine/tokenizer.js");
-                const tokenizer = new Tokenizer(await (await fetch(file)).arrayBuffer());
-                return sentences.map((each) => tokenizer.encode(each)).map((ids) => [ids, tokenizer.decode(ids)]);
-            }""",
-            [f"/{name}", sentences],
-        )
+        found = page.evaluate(script("encode"), [f"/{name}", False, sentences])
         wanted = tokenizer.encode_batch(sentences)
-        assert found == [[ids, tokenizer.decode(ids)] for ids in wanted], name
+        assert found == [[ids, tokenizer.decode(ids), tokenizer.token_strings(ids)] for ids in wanted], name
 
 
 IMPORTED: dict[str, Callable[[Path], Any]] = {name: MAKERS[name] for name in ("gpt2", "bert", "bart", "qwen3")}
 
 
 @pytest.mark.parametrize("kind", IMPORTED)
-def test_an_imported_model_has_the_same_tokens_and_values(
-    opens: Opens, site: tuple[Path, str], kind: str, tmp_path: Path
-) -> None:
+def test_an_imported_model_has_the_same_tokens_and_values(opens, site, kind, tmp_path):
     IMPORTED[kind](tmp_path / kind)
     shutil.rmtree(site[0] / "imported", ignore_errors=True)
     import_model(tmp_path / kind, site[0] / "imported")
@@ -224,22 +214,13 @@ def json_tokenizers() -> Iterator[tuple[str, str]]:
 
 
 def test_a_tokenizer_json_gives_the_same_tokens(window: Window, site: tuple[Path, str]) -> None:
-    words = sorted(
-        {word for line in TEXT for word in line.split()} | {"don't", "I'LL", "(a.b)", "\r\n\n", "  x", "ÉTÉ"}
-    )
+    words = sorted({*" ".join(TEXT).split(), "don't", "I'LL", "(a.b)", "\r\n\n", "  x", "ÉTÉ"})
     sentences = [*made_up(words, 400), "", " ", "chat du", "\n\nle", "été 12345 l'été"]
     window.page.goto(site[1])
     for name, content in json_tokenizers():
         (site[0] / "made.json").write_text(content)
         tokenizer = JsonTokenizer(content.encode(), name=name)
-        found = window.page.evaluate(
-            """async (sentences) => {
-                const { Tokenizer } = await import("/engine/tokenizer.js");
-                const tokenizer = new Tokenizer(await (await fetch("/made.json")).arrayBuffer(), { isJson: true });
-                return sentences.map((each) => tokenizer.encode(each)).map((ids) => [ids, tokenizer.decode(ids), tokenizer.tokenStrings(ids)]);
-            }""",
-            sentences,
-        )
+        found = window.page.evaluate(script("encode"), ["/made.json", True, sentences])
         for sentence, own in zip(sentences, found, strict=True):
             ids = tokenizer.encode(sentence)
             assert own == [ids, tokenizer.decode(ids), tokenizer.token_strings(ids)], (name, sentence)
@@ -253,20 +234,14 @@ def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str]
     subject = tiny(site[0] / "tiny", "int8", **changes)
     page = opens("tiny", subject)
     engine, draw = TorchEngine(subject.network), random.Random(5)
-    config = DecodeConfig(
-        **{**SEARCH, "method": method, "n_best": 3 if method == "beam" else 1, "coverage_penalty": 0.1},
-        **(
-            dict(seed=2**33 + 7, temperature=1.4, top_k=300, top_p=0.9, frequency_penalty=0.3)
-            if method == "sample"
-            else {}
-        ),
-    )
+    drawn = dict(seed=2**33 + 7, temperature=1.4, top_k=300, top_p=0.9, frequency_penalty=0.3)
+    own = drawn if method == "sample" else {"n_best": 3} if method == "beam" else {}
+    config = DecodeConfig(**SEARCH, method=method, coverage_penalty=0.1, **own)
     count = 200 if method == "beam" else 67
     sources = [[*draw.choices(range(300, 390), k=draw.randint(1, 12)), subject.config.eos_id] for _ in range(count)]
     prefixes = [draw.choices(range(300, 390), k=draw.choice([0, 0, 2])) for _ in sources]
-    for source, prefix, (tokens, scores, beams) in zip(
-        sources, prefixes, page.evaluate(script("searches"), [sources, to_dict(config), prefixes]), strict=True
-    ):
+    theirs = page.evaluate(script("searches"), [sources, to_dict(config), prefixes])
+    for source, prefix, (tokens, scores, beams) in zip(sources, prefixes, theirs, strict=True):
         found = search_recorded(engine, source, config, prefix)
         assert tokens == [each.tokens for each in found.hypotheses]
         assert scores == pytest.approx([each.score for each in found.hypotheses], rel=1e-4)
@@ -277,10 +252,8 @@ def test_two_hundred_searches_find_the_same(opens: Opens, site: tuple[Path, str]
 def test_the_stages_of_a_text_are_those_of_translate(opens: Opens, name: str) -> None:
     model = regard.load(name)
     translator, given = model._translator, texts(name[:2])[:600]
-    subject = Subject.open(BUNDLED / name)
-    for text, (sentences, separators, stages) in zip(
-        given, opens(name, subject).evaluate(script("stages"), [given]), strict=True
-    ):
+    theirs = opens(name, Subject.open(BUNDLED / name)).evaluate(script("stages"), [given])
+    for text, (sentences, separators, stages) in zip(given, theirs, strict=True):
         parts = translator.split(text)
         assert (sentences, separators) == (parts.sentences, parts.separators), text
         for sentence, (read, masked, found) in zip(sentences, stages, strict=True):

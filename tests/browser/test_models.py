@@ -73,9 +73,7 @@ def cells(run: Run) -> list[dict[str, Any]]:
             continue
         step = value.size // 12 if name.endswith("position_bias") else value.size
         flats = range(value.size // 2 % step, value.size, step)
-        places += [
-            {"name": name, "index": [int(each) for each in np.unravel_index(flat, value.shape)]} for flat in flats
-        ]
+        places += [{"name": name, "index": list(map(int, np.unravel_index(flat, value.shape)))} for flat in flats]
     return places
 
 
@@ -91,9 +89,8 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
     places, derived = cells(run), set()
     for place, (traced, result, formula) in zip(places, page.evaluate(script("addUp"), places), strict=True):
         wanted = float(run.trace[place["name"]][tuple(place["index"])])
-        assert float(traced.replace("Infinity", "inf")) == wanted, place
-        computed = float(result.replace("Infinity", "inf"))
-        assert computed == pytest.approx(wanted, rel=1e-4, abs=1e-5), place
+        assert float(traced) == wanted, place
+        assert float(result) == pytest.approx(wanted, rel=1e-4, abs=1e-5), place
         if formula:
             derived.add(place["name"])
     if "attention" not in VARIANTS[variant]:
@@ -160,9 +157,8 @@ def alignment(run: Run) -> np.ndarray:
     weights = run.trace[f"decoder.layers.{layer}.cross_attention.weights"].astype(float).mean(axis=0)
     spans = [[first - 1, last - 1] for first, last in described["target"]["words"][1:]]
     spans.append([len(run.output), len(run.output)])
-    words = described["source"]["words"]
-    means = [[weights[a : b + 1, c : d + 1].sum() / (b - a + 1) for c, d in words] for a, b in spans]
-    return np.array(means)
+    rows = [weights[top : bottom + 1].mean(axis=0) for top, bottom in spans]
+    return np.array([[row[left : right + 1].sum() for left, right in described["source"]["words"]] for row in rows])
 
 
 def test_two_models_side_by_side(serve: Serve) -> None:
@@ -185,19 +181,13 @@ def test_two_models_side_by_side(serve: Serve) -> None:
         assert reads_as(whole, math.fsum(map(math.log, shares)))
         layers = card.locator(f"[id^='run-{run.number}-layer-decoder-']")
         expect(layers).to_have_count(run.subject.config.num_decoder_layers)
-    sizes = (
-        page.locator("#panel .card")
-        .last.locator("tr:has(td[data-value])")
-        .evaluate_all(
-            "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))"
-        )
-    )
-    *parts, whole = sizes
+    last = page.locator("#panel .card").last
+    read = "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => Number(cell.dataset.value)))"
+    *parts, whole = last.locator("tr:has(td[data-value])").evaluate_all(read)
     for i, run in enumerate((first, second)):
-        assert (
-            sum(row[i] for row in parts) == whole[i] == sum(each.numel() for each in run.subject.network.parameters())
-        )
-    settings = page.locator("#panel .card").last.locator("tbody th").all_inner_texts()[len(sizes) :]
+        counted = sum(each.numel() for each in run.subject.network.parameters())
+        assert sum(row[i] for row in parts) == whole[i] == counted
+    settings = last.locator("tbody th").all_inner_texts()[len(parts) + 1 :]
     assert settings == ["num_decoder_layers", "d_model", "num_heads"]
     page.click("#choice-every_panel_shows-1")
     expect(page.locator("#banner")).to_contain_text("other, the second model")
@@ -230,11 +220,8 @@ def test_the_figure_is_drawn_as_the_model_is(serve: Serve) -> None:
     look = Look(Session(make_subject(**TODAY), PROMPT, DECODE))
     page = serve(look)
     figure = page.locator("#map .figure-one")
-    texts = dict(
-        figure.locator(".box").evaluate_all(
-            "boxes => boxes.map(box => [box.id, [...box.querySelectorAll('text')].map(each => each.textContent).join(' ')])"
-        )
-    )
+    said = "[...box.querySelectorAll('text')].map(each => each.textContent).join(' ')"
+    texts = dict(figure.locator(".box").evaluate_all(f"boxes => boxes.map(box => [box.id, {said}])"))
     assert {name for name, text in texts.items() if "≠" not in text} == {
         "box-target.embedding", "box-decoder.norm.self_attention", "box-decoder.norm.feed_forward", "box-linear", "box-softmax"
     }  # fmt: skip
@@ -243,9 +230,7 @@ def test_the_figure_is_drawn_as_the_model_is(serve: Serve) -> None:
     assert texts["box-decoder.feed_forward"] == "Feed Forward gate: silu ≠"
     assert texts["box-decoder.before.feed_forward"] == texts["box-decoder.final"] == "RMSNorm ≠"
     plain, config = ModelConfig(), look.session.original.subject.config
-    unlike = [
-        name for name in TODAY if name not in ("d_model", "num_heads") and getattr(plain, name) != getattr(config, name)
-    ]
+    unlike = {name for name in TODAY if getattr(plain, name) != getattr(config, name)} - {"d_model", "num_heads"}
     assert len(unlike) == 8
     expect(page.locator("#map .whole li")).to_have_count(len(unlike))
     page.click("#box-decoder\\.rotation")

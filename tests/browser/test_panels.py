@@ -17,30 +17,29 @@ Show = Callable[..., Page]
 CROSS = "decoder.layers.1.cross_attention"
 
 
+VALUES = "cells => cells.map(cell => [Number(cell.dataset.value), cell.textContent])"
+
+
 def panel(page: Page) -> Locator:
     return page.locator("#panel")
 
 
 def open_tables(page: Page, *titles: str) -> None:
     """The tables of these heat maps or of all, and every list that is folded."""
-    figures = ", ".join(f"#panel figure[data-title='{each}']" for each in titles)
-    page.locator(figures or "#panel figure.matrix").locator("button[aria-expanded=false]").evaluate_all(
-        "nodes => nodes.forEach(node => node.click())"
-    )
+    figures = ", ".join(f"#panel figure[data-title='{each}']" for each in titles) or "#panel figure.matrix"
+    buttons = page.locator(figures).locator("button[aria-expanded=false]")
+    buttons.evaluate_all("nodes => nodes.forEach(node => node.click())")
     page.locator("#panel details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
 
 
 def rows_of(table: Locator) -> list[list[str]]:
-    return table.locator("tbody tr").evaluate_all(
-        "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
-    )
+    read = "rows => rows.map(row => [...row.children].map(cell => cell.textContent))"
+    return table.locator("tbody tr").evaluate_all(read)
 
 
 def assert_matrix(table: Locator, wanted: np.ndarray) -> None:
     """A table whose numbers follow from the trace but stand in it under no name."""
-    values = table.locator("td[data-value]").evaluate_all(
-        "cells => cells.map(cell => [Number(cell.dataset.value), cell.textContent])"
-    )
+    values = table.locator("td[data-value]").evaluate_all(VALUES)
     assert len(values) == wanted.size
     for (value, text), right in zip(values, wanted.flat, strict=True):
         assert value == pytest.approx(float(right), rel=1e-5, abs=1e-5)
@@ -204,9 +203,7 @@ def test_output(show: Show, run: Run) -> None:
             page.keyboard.press("Enter")
         right = probability(run, 3, word)["probabilities"]
         expect(page.locator("#typed-answer [data-role=typed]")).to_have_count(len(right))
-        typed = page.locator("#typed-answer [data-role=typed]").evaluate_all(
-            "nodes => nodes.map(node => [Number(node.dataset.value), node.textContent])"
-        )
+        typed = page.locator("#typed-answer [data-role=typed]").evaluate_all(VALUES)
         assert [value for value, _ in typed] == right
         assert all(reads_as(text, value) for value, text in typed)
         if len(right) > 1:

@@ -37,7 +37,7 @@ def test_it_translates_both_ways_and_opens_look(windows: Callable[..., Window], 
         expect(page.locator("#result")).to_have_text(regard.load("en-fr").translate(translated))
         page.locator("#result .sentence").last.click()
         expect(page.locator("#alternatives label")).to_have_count(4)
-        with window.context.expect_page() as opened:
+        with page.context.expect_page() as opened:
             page.click("#look")
         expect(opened.value.locator("#sentence .to")).to_have_text(re.compile("chat"))
         expect(opened.value.locator("#engine")).to_have_text("JavaScript engine")

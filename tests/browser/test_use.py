@@ -13,10 +13,7 @@ from regard.look.run import Run
 from regard.look.server import Server
 
 Show = Callable[..., Page]
-VIEWS = [
-    *("overview", "attention-lines", "attention", "feed-forward", "heads"),
-    *("positions", "embeddings", "output", "what-if"),
-]
+VIEWS = "overview attention-lines attention feed-forward heads positions embeddings output what-if".split()
 
 
 def turn_to(page: Page, view: str) -> None:

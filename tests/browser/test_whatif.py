@@ -164,11 +164,8 @@ def test_changes_add_up_and_can_be_taken_back(show: Show, look: Look, run: Run) 
 def test_heads_are_ranked_and_the_strongest_go_first(show: Show, look: Look, run: Run) -> None:
     page = show("what-if")
     expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
-    effects = {
-        (path, head): sum(effect)
-        for path in attentions(run.subject.config)
-        for head, effect in enumerate(head_effects(run, path)["effects"])
-    }
+    found = {path: head_effects(run, path)["effects"] for path in attentions(run.subject.config)}
+    effects = {(path, i): sum(each) for path, heads in found.items() for i, each in enumerate(heads)}
     order = sorted(effects, key=lambda each: -abs(effects[each]))
     shown = shown_in(page.locator("#ranking"), "td[data-value]")
     assert [each.value for each in shown] == pytest.approx([effects[each] for each in order])

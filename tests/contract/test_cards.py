@@ -79,9 +79,8 @@ def test_what_every_card_says(card: str, folder: Path) -> None:
 
 def test_the_readme_has_the_figures_of_the_cards() -> None:
     """A row of a bundled model, and those below it that are said to be of the same."""
-    rows = re.findall(
-        r"^\| (.+?) \| (.+?) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
-    )
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|", readme, re.MULTILINE)
     name, num_compared = "", 0
     for what, test_set, bleu, chrf in rows:
         bundled = re.match(r"bundled `([\w-]+)`", what)

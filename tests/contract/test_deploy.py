@@ -29,9 +29,8 @@ def test_the_containerfile_copies_what_is_there_and_the_compose_files_fit_it() -
     stages = re.findall(r"^FROM (\S+) AS (\w+)$", CONTAINERFILE, re.MULTILINE)
     assert [name for _, name in stages] == ["base", "cuda", "cpu"]  # the last is what is built where none is named
     assert CONTAINERFILE.count("USER regard\n") == 2 and 'ENTRYPOINT ["regard", "serve"]' in CONTAINERFILE
-    copied = {
-        source for line in re.findall(r"^COPY (.+)$", CONTAINERFILE, re.MULTILINE) for source in line.split()[:-1]
-    }
+    lines = re.findall(r"^COPY (.+)$", CONTAINERFILE, re.MULTILINE)
+    copied = {source for line in lines for source in line.split()[:-1]}
     assert all((ROOT / source).exists() for source in copied)
     wanted = {"pyproject.toml", "README.md", "LICENSE", "src/regard", "recipes", "requirements.txt", "constraints.txt"}
     assert copied == wanted

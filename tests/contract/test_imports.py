@@ -29,10 +29,8 @@ def test_importing_regard_imports_nothing_else_and_help_only_typer() -> None:
 
 def test_translating_and_serving_need_no_torch(tmp_path: Path) -> None:
     folder = make_model_folder(tmp_path / "model")
-    modules = modules_after(
-        "import regard, regard.serve.app, regard.serve.models, regard.serve.server\n"
-        f"print(regard.load({str(folder)!r}).translate('Bonjour'))"
-    )
+    served = "import regard, regard.serve.app, regard.serve.models, regard.serve.server"
+    modules = modules_after(f"{served}\nprint(regard.load({str(folder)!r}).translate('Bonjour'))")
     assert "starlette" in modules and not modules & {"torch", "onnx", "sacrebleu", "transformers"}
 
 

@@ -46,12 +46,8 @@ def test_a_recurrent_model_has_as_many_weights_as_the_transformer_of_its_size():
         shapes = expected_tensors(config).items()
         return sum(math.prod(shape) for name, shape in shapes if "embedding" not in name)
 
-    for size, cell, attention in (
-        ("tiny", "rnn", "none"),
-        ("small", "lstm", "dot"),
-        ("base", "gru", "additive"),
-        ("big", "lstm", "general"),
-    ):
+    cells = {"tiny": ("rnn", "none"), "small": ("lstm", "dot"), "base": ("gru", "additive"), "big": ("lstm", "general")}
+    for size, (cell, attention) in cells.items():
         recurrent = sized(size, architecture=cell, attention=attention)
         assert recurrent.d_model == sized(size).d_model
         ratio = without_tables(recurrent) / without_tables(sized(size))

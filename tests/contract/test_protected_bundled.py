@@ -49,10 +49,8 @@ def test_every_one_comes_back_letter_for_letter(pair: tuple[str, Model]) -> None
     texts, kept = zip(*sentences(language), strict=True)
     assert len(texts) >= 100
     found = model.translate(texts, details=True)
-    lost = [
-        (each.source, each.text) for each, wanted in zip(found, kept, strict=True) if not has_all(each.text, wanted)
-    ]
-    assert lost == []
+    pairs = zip(found, kept, strict=True)
+    assert [(each.source, each.text) for each, wanted in pairs if not has_all(each.text, wanted)] == []
     assert not any("parts" in sentence.flags for each in found for sentence in each.sentences)
 
 

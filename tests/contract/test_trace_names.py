@@ -59,20 +59,11 @@ def test_the_names_of_a_recurrent_model_in_order(attention, writes, random_model
     """Additive attention looks before the state moves on, Luong's after it."""
     model = random_model(architecture="lstm", attention=attention, position="none", num_decoder_layers=1)
     full, step = traced(model, sentences), Trace()
-    begins = [
-        *under("source", "tokens embedding input"),
-        *under("encoder.layers.0", "forwards backwards"),
-        "memory",
-        *under("decoder", "summary initial"),
-        *([] if attention == "none" else ["decoder.attention.key"]),
-    ]
-    each_step = [
-        *under("target", "tokens embedding input"),
-        *writes,
-        *under("decoder.readout", "hidden output"),
-        "logits",
-        "probabilities",
-    ]
+    reads = [*under("source", "tokens embedding input"), *under("encoder.layers.0", "forwards backwards"), "memory"]
+    keys = [] if attention == "none" else ["decoder.attention.key"]
+    begins = [*reads, *under("decoder", "summary initial"), *keys]
+    ends = [*under("decoder.readout", "hidden output"), "logits", "probabilities"]
+    each_step = [*under("target", "tokens embedding input"), *writes, *ends]
     assert list(full) == begins + each_step
     state = model.start(sentences.source, sentences.source_lengths)
     model.step(sentences.target[:, 0], state, trace=step)
@@ -93,11 +84,12 @@ def test_shapes_are_heads_first(random_model, sentences):
     for side, length in (("source", 7), ("target", 11)):
         expected[f"{side}.tokens"] = (5, length)
         expected[f"{side}.(embedding position input)"] = (5, length, 18)
-    for path, query_len, key_len in (
-        ("encoder.layers.0.self_attention", 7, 7),
-        ("decoder.layers.0.self_attention", 11, 11),
-        ("decoder.layers.0.cross_attention", 11, 7),
+    for stack, kind, query_len, key_len in (
+        ("encoder", "self", 7, 7),
+        ("decoder", "self", 11, 11),
+        ("decoder", "cross", 11, 7),
     ):
+        path = f"{stack}.layers.0.{kind}_attention"
         expected[f"{path}.(query context)"] = (5, 3, query_len, 6)
         expected[f"{path}.(key value)"] = (5, 3, key_len, 6)
         expected[f"{path}.(scores scaled masked weights)"] = (5, 3, query_len, key_len)
@@ -112,10 +104,8 @@ def test_weights_are_shares_of_what_may_be_seen(variant, random_model, sentences
     """They sum to 1 over the keys; what is hidden has the score minus infinity, the weight 0."""
     trace = traced(random_model(**variant), sentences)
     for path in [name.removesuffix(".weights") for name in trace if name.endswith(".weights")]:
-        query_side, key_side = {
-            "encoder": ("source", "source"),
-            "decoder": ("target", "source" if path.endswith("cross_attention") else "target"),
-        }[path.split(".")[0]]
+        query_side = "source" if path.startswith("encoder") else "target"
+        key_side = "source" if path.endswith("cross_attention") else query_side
         key_lengths = getattr(sentences, f"{key_side}_lengths")
         query_len = trace[f"{query_side}.tokens"].shape[1]
         key_len = trace[f"{key_side}.tokens"].shape[1]

@@ -46,10 +46,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 NUM_WRITTEN = 11
 
 
-WRITING = {
-    name: VARIANTS[name]
-    for name in ("marian-two-vocabularies", "bart", "t5-gated", "gpt2", "llama3-biases", "mistral-window", "qwen3")
-}
+_WRITING = "marian-two-vocabularies bart t5-gated gpt2 llama3-biases mistral-window qwen3"
+WRITING = {name: VARIANTS[name] for name in _WRITING.split()}
 
 
 @pytest.fixture
@@ -107,11 +105,8 @@ def test_generated_tokens_are_theirs(pair: tuple[Path, Any]) -> None:
         engines.append(open_engine(folder, "onnxruntime", threads=1))
     for prompt in prompts:
         given = prompt if config.has_encoder else [config.bos_id, *prompt]
-        expected = theirs.generate(
-            input_ids=torch.tensor([given]),
-            attention_mask=torch.ones(1, len(given), dtype=torch.long),
-            generation_config=settings,
-        )[0].tolist()
+        read = dict(input_ids=torch.tensor([given]), attention_mask=torch.ones(1, len(given), dtype=torch.long))
+        expected = theirs.generate(**read, generation_config=settings)[0].tolist()
         expected = expected[1:] if config.has_encoder else expected[len(given) :]
         source, prefix = (prompt, []) if config.has_encoder else ([], prompt)
         length = NUM_WRITTEN + len(prefix)

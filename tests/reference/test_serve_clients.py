@@ -4,12 +4,13 @@ import json
 import urllib.error
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openai
 import pytest
 from libretranslatepy import LibreTranslateAPI
-from serve_fixtures import KEY, NAMES, Running, make_folders, running
+from serve_fixtures import KEY, NAMES, Running, running
 
 import regard
 from regard.search.encoder import TextEncoder
@@ -18,19 +19,9 @@ TEXT = "Bonjour, comment allez-vous ? Je vais bien."
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return make_folders(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
 def server(folders: list[Path]) -> Iterator[Running]:
     with running(folders, keys=(KEY,)) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def model(folders: list[Path]) -> regard.Model:
-    return regard.load(folders[0], threads=1)
 
 
 @pytest.fixture
@@ -49,19 +40,11 @@ def test_libretranslatepy(server: Running, model: regard.Model) -> None:
 
 
 def test_openai_chat(client: openai.OpenAI) -> None:
-    whole = client.chat.completions.create(
-        model="chat", messages=[{"role": "user", "content": "Hi how are you"}], seed=5
-    )
+    ask: Any = dict(model="chat", messages=[{"role": "user", "content": "Hi how are you"}], seed=5)
+    whole = client.chat.completions.create(**ask)
     message = whole.choices[0].message
     assert message.role == "assistant" and message.content
-    stream = client.chat.completions.create(
-        model="chat",
-        messages=[{"role": "user", "content": "Hi how are you"}],
-        seed=5,
-        stream=True,
-        stream_options={"include_usage": True},
-    )
-    chunks = list(stream)
+    chunks = list(client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}))
     text = "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
     assert text == message.content
     assert chunks[-1].usage == whole.usage

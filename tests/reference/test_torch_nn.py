@@ -113,9 +113,8 @@ def test_self_attention_equals_torch_multihead_attention(tiny_config):
     for causal in (False, True):
         trace = Trace()
         layer(x, Visibility(words, words, causal=causal), trace=trace)
-        output, weights = theirs(
-            x, x, x, key_padding_mask=padding, attn_mask=future if causal else None, average_attn_weights=False
-        )
+        hidden = dict(key_padding_mask=padding, attn_mask=future if causal else None)
+        output, weights = theirs(x, x, x, **hidden, average_attn_weights=False)
         torch.testing.assert_close(trace["weights"], weights, atol=1e-6, rtol=0)
         torch.testing.assert_close(trace["output"], output, atol=1e-5, rtol=0)
 

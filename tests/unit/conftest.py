@@ -1,4 +1,4 @@
-"""What many share: a tiny model, a server of models, a corpus, a manifest, and the server of `web_fixtures`."""
+"""What many share: a server of models, a corpus, a manifest, and the server of `web_fixtures`."""
 
 from __future__ import annotations
 
@@ -8,35 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fixtures import make_model_folder
 from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
-from regard.api import Model, load
 from regard.config import DataConfig, DecodeConfig, ModelConfig
 from regard.folder.manifest import Manifest
 
 if TYPE_CHECKING:
     from serve_fixtures import Running
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
-
-
-@pytest.fixture(scope="session")
-def model(folder: Path) -> Model:
-    return load(folder, threads=1)
-
-
-@pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A model of every kind that can be served."""
-    # A machine with a GPU need not have a web server.
-    from serve_fixtures import make_folders
-
-    return make_folders(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +39,12 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     server.web = Web(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
     with serving(server):
         yield server.web  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session", params=[None, "cpu"], ids=["numpy", "torch"])
+def device(request: pytest.FixtureRequest) -> str | None:
+    """Which arrays a toy model speaks."""
+    return request.param
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fixtures import make_model_folder, make_random_folder
+from fixtures import make_random_folder
 
 from regard.errors import ModelError, UsageError
 from regard.folder import catalogue
@@ -12,24 +12,19 @@ from regard.folder.catalogue import available, find, find_by_languages, find_by_
 from regard.folder.manifest import read_manifest
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("made") / "model")
-
-
 @pytest.fixture
-def models(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def models(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One bundled model, fr-en, and a user's folder without any."""
-    shutil.copytree(made, tmp_path / "bundled" / "fr-en")
+    shutil.copytree(folder, tmp_path / "bundled" / "fr-en")
     monkeypatch.setattr(catalogue, "BUNDLED", tmp_path / "bundled")
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path / "mine"))
     return tmp_path / "mine"
 
 
-def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path, made: Path) -> None:
+def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path, folder: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
-    assert find(str(made)) == made
-    got = shutil.copytree(made, models / "mine")
+    assert find(str(folder)) == folder
+    got = shutil.copytree(folder, models / "mine")
     (got / catalogue.ORIGIN).write_text('{"from": "hf:Helsinki-NLP/opus-mt-fr-en"}')
     assert find("hf:Helsinki-NLP/opus-mt-fr-en@main") == find("opus-mt:fr-en") == got
     shutil.rmtree(got)
@@ -38,7 +33,7 @@ def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path
     with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
         find("fr-em")
     assert shown(find("fr-en")) == "fr-en"
-    assert shown(made) == str(made)
+    assert shown(folder) == str(folder)
     bundled = models.parent / "bundled" / "fr-en"
     assert find_by_languages("fr", "en") == bundled
     assert find_by_languages(None, "en") == bundled
@@ -49,9 +44,9 @@ def test_by_name_as_a_folder_by_languages_and_the_one_that_searches(models: Path
     with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
         find_by_languages("de", None)
     shape = dict(architecture="encoder-only", d_model=10, num_heads=2)
-    for folder in (models.parent / "bundled" / "search", models / "mine"):
-        make_random_folder(folder, shape, seed=3, task="search")
-        assert find_by_task("search") == folder
+    for place in (models.parent / "bundled" / "search", models / "mine"):
+        make_random_folder(place, shape, seed=3, task="search")
+        assert find_by_task("search") == place
 
 
 def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> None:
@@ -70,14 +65,14 @@ def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> Non
         find_by_task("write")
 
 
-def test_broken_folders_are_not_listed_and_the_users_own_come_first(models: Path, made: Path) -> None:
-    shutil.copytree(made, models / "broken")
+def test_broken_folders_are_not_listed_and_the_users_own_come_first(models: Path, folder: Path) -> None:
+    shutil.copytree(folder, models / "broken")
     (models / "broken" / "config.json").write_text("{}")
-    shutil.copytree(made, models / "empty")
+    shutil.copytree(folder, models / "empty")
     (models / "empty" / "model.safetensors").unlink()
     [info] = available()
     assert info.name == "fr-en" and info.to_dict()["source_language"] == "fr"
-    shutil.copytree(made, models / "fr-en")
-    shutil.copytree(made, models / "best")
+    shutil.copytree(folder, models / "fr-en")
+    shutil.copytree(folder, models / "best")
     assert find("fr-en") == models / "fr-en"
     assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]

@@ -17,7 +17,6 @@ from regard.errors import RegardWarning, TrainingError
 from regard.train.checkpoints import STATE, SUMS, TENSORS, average_best, load_latest, save_best, save_checkpoint
 
 CPU = torch.device("cpu")
-FILES = (TENSORS, STATE, SUMS)
 
 
 def save(run: Path, step: int, best: list[int] | None = None, size: int = 3) -> Path:

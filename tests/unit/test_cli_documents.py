@@ -144,9 +144,8 @@ def test_a_memory_is_used_and_grows(folder: Path, tmp_path: Path) -> None:
     assert run("-m", folder, page, "--memory", memory, "-o", out).exit_code == 0
     first, after = out.read_text("utf-8"), memory.read_text("utf-8")
     assert "<p>TWO &amp; CATS.</p>" in first and after.startswith(before.removesuffix("</body></tmx>\n"))
-    assert [
-        each.get("{http://www.w3.org/XML/1998/namespace}lang") for each in ElementTree.fromstring(after).iter("tuv")
-    ] == ["fr", "en"] * 2
+    language = "{http://www.w3.org/XML/1998/namespace}lang"
+    assert [each.get(language) for each in ElementTree.fromstring(after).iter("tuv")] == ["fr", "en"] * 2
     assert run("-m", folder, page, "--memory", memory, "-o", out, "--force").exit_code == 0
     assert out.read_text("utf-8") == first and memory.read_text("utf-8") == after
     refused(run("-m", folder, "Bonjour", "--memory", memory), "--memory and --dry-run are for documents")

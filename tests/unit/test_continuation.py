@@ -59,12 +59,8 @@ def test_the_best_of_several_continuations_goes_on(model: Model, monkeypatch: py
     decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3)
     prompt = text_prompt(own, "visits")
     start = len(prompt.prefix)
-    drawn = search(
-        own.engine,
-        [[]],
-        replace(decode, n_best=5, max_length=start + 6),
-        constraints=[Constraints(prefix=prompt.prefix)],
-    )[0]
+    begun = replace(decode, n_best=5, max_length=start + 6)
+    [drawn] = search(own.engine, [[]], begun, constraints=[Constraints(prefix=prompt.prefix)])
     values = [continuation._value(each, start, own.target) for each in drawn]
     assert len(drawn) == 5 and max(values) > min(values)
     best = drawn[values.index(max(values))]

@@ -84,9 +84,8 @@ def test_html_subtitles_and_catalogues_keep_what_is_fixed(kind: str) -> None:
     for kept in re.findall(r"<(?:style|script|pre|code).*?</\w+>", before):
         assert kept in after
     before, after = list(srt.parse(DOCUMENTS[".srt"])), list(srt.parse(translated(".srt", kind)))
-    assert [(c.index, c.start, c.end, c.proprietary) for c in after] == [
-        (c.index, c.start, c.end, c.proprietary) for c in before
-    ]
+    fixed = [[(c.index, c.start, c.end, c.proprietary) for c in cues] for cues in (before, after)]
+    assert fixed[0] == fixed[1]
     tags = re.compile(r"<[^<>]*>|\{[^{}]*\}|♪|%s")
     for old, new in zip(before, after, strict=True):
         assert Counter(tags.findall(new.content)) == Counter(tags.findall(old.content))
@@ -123,21 +122,17 @@ def test_html_has_the_same_tree_of_blocks(marks: list[str], kind: str) -> None:
 
 
 def elements(tree: ElementTree.Element) -> Counter[str]:
-    return Counter(
-        " ".join([str(element.tag), *element.keys(), *element.attrib.get("b", "")])
-        for element in tree.iter()
-        if isinstance(element.tag, str)
-    )
+    found = [each for each in tree.iter() if isinstance(each.tag, str)]
+    return Counter(" ".join([each.tag, *each.keys(), *each.attrib.get("b", "")]) for each in found)
 
 
 @pytest.mark.parametrize("suffix", [".xliff", ".xlf", ".tmx"])
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
     encoding = "latin-1" if suffix == ".tmx" else "utf-8"
-    before, after = (
-        ElementTree.fromstring(text.encode(encoding)) for text in (DOCUMENTS[suffix], translated(suffix, kind))
-    )
-    pairs = []
+    texts = (DOCUMENTS[suffix], translated(suffix, kind))
+    trees = [ElementTree.fromstring(text.encode(encoding)) for text in texts]
+    after, pairs = trees[1], []
     for unit in after.iter():
         sides = {each.tag.split("}")[-1]: each for each in unit}
         if unit.tag == "tu":
@@ -148,9 +143,7 @@ def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
     for source, target in pairs:
         assert source is not None and target is not None and codes(target) == codes(source)
         assert placeholders("".join(target.itertext())) == placeholders("".join(source.itertext()))
-    sources = [
-        [ElementTree.tostring(each) for each in tree.iter() if each.tag.endswith("source")] for tree in (before, after)
-    ]
+    sources = [[ElementTree.tostring(each) for each in tree.iter() if each.tag.endswith("source")] for tree in trees]
     assert sources[0] == sources[1]
 
 

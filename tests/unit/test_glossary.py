@@ -87,9 +87,8 @@ def test_the_alignment_and_the_scores_are_those_of_the_text_and_a_banned_term_is
     found = model.translate(source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"})
     assert len(found.alternatives) > 1 and all("kitten" in each for each in found.alternatives)
     assert found.alignment is not None
-    assert ("chat", "kitten") in [
-        (source[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment
-    ]
+    words = [(source[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment]
+    assert ("chat", "kitten") in words
     best = found.sentences[0].candidates[0]
     assert not best.edited and len(best.token_log_probabilities) == len(best.tokens) + 1
     assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))

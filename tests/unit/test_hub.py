@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fixtures import make_model_folder
 from serve_fixtures import wait_until
 from web_fixtures import Page, Web, tar_of, zip_of
 
@@ -23,13 +22,8 @@ from regard.folder.checkpoint import SUMS
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_model_folder(tmp_path_factory.mktemp("made") / "tiny")
-
-
-@pytest.fixture(scope="module")
-def archive(model: Path) -> bytes:
-    return tar_of({f"tiny/{path.name}": path.read_bytes() for path in model.iterdir()})
+def archive(folder: Path) -> bytes:
+    return tar_of({f"tiny/{path.name}": path.read_bytes() for path in folder.iterdir()})
 
 
 @pytest.fixture
@@ -58,32 +52,32 @@ def in_folder(models: Path) -> list[str]:
     return sorted(path.name for path in models.iterdir()) if models.exists() else []
 
 
-def test_an_archive_becomes_a_model_with_a_name(web: Web, models: Path, archive: bytes, model: Path) -> None:
+def test_an_archive_becomes_a_model_with_a_name(web: Web, models: Path, archive: bytes, folder: Path) -> None:
     web.pages["/some/tiny.tar.gz"] = Page(archive, cut_after=[5_000, 3_000])
-    folder = bring(f"{web.url}/some/tiny.tar.gz", sha256=sha256(archive))
-    assert folder == models / "tiny" and in_folder(models) == ["tiny"]
+    got = bring(f"{web.url}/some/tiny.tar.gz", sha256=sha256(archive))
+    assert got == models / "tiny" and in_folder(models) == ["tiny"]
     assert [path for path, _ in web.asked] == ["/some/tiny.tar.gz"] * 3
-    origin = json.loads((folder / ORIGIN).read_text())
+    origin = json.loads((got / ORIGIN).read_text())
     assert origin["from"].endswith("/some/tiny.tar.gz") and origin["sha256"] == sha256(archive)
     assert [info.name for info in available() if not info.bundled] == ["tiny"]
     text = "Le chat dort."
-    assert load("tiny").translate(text) == load(model).translate(text)
+    assert load("tiny").translate(text) == load(folder).translate(text)
     with pytest.raises(UsageError, match="is there: remove it, or give another --name"):
         bring(f"{web.url}/some/tiny.tar.gz")
     assert bring(f"{web.url}/some/tiny.tar.gz", name="other") == models / "other"
 
 
-def test_a_zip_and_a_folder_come_too_without_links_and_no_torn_archive(web, models, model, archive, tmp_path):
-    files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
+def test_a_zip_and_a_folder_come_too_without_links_and_no_torn_archive(web, models, folder, archive, tmp_path):
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != SUMS}
     web.pages["/zipped.zip"] = Page(zip_of(files))
     assert bring(f"{web.url}/zipped.zip") == models / "zipped"
     listed = serve_folder(web, "folder", files)
     web.pages["/folder/model.safetensors"].cut_after.append(1_000)
-    folder = bring(f"{web.url}/folder/", sha256=sha256(listed))
-    assert {path.name for path in folder.iterdir()} == {*files, SUMS, ORIGIN}
+    got = bring(f"{web.url}/folder/", sha256=sha256(listed))
+    assert {path.name for path in got.iterdir()} == {*files, SUMS, ORIGIN}
     for name, data in files.items():
-        assert (folder / name).read_bytes() == data
-    files = {path.name: path.read_bytes() for path in model.iterdir()}
+        assert (got / name).read_bytes() == data
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
     web.pages["/linked.tar.gz"] = Page(tar_of(files, links={"extra.json": str(tmp_path / "secret")}))
     assert not (bring(f"{web.url}/linked.tar.gz") / "extra.json").exists()
     web.pages["/torn.tar.gz"] = Page(archive[:-500])
@@ -92,12 +86,12 @@ def test_a_zip_and_a_folder_come_too_without_links_and_no_torn_archive(web, mode
     assert "torn" not in in_folder(models)
 
 
-def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(web, models, archive, model):
+def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(web, models, archive, folder):
     web.pages["/tiny.tar.gz"] = Page(archive)
     with pytest.raises(DataError, match="must have the sha256"):
         bring(f"{web.url}/tiny.tar.gz", sha256="1" * 64)
     assert "tiny" not in in_folder(models)
-    files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != SUMS}
     serve_folder(web, "folder", files)
     web.pages["/folder/config.json"].body += b" "
     with pytest.raises(DataError, match=r"config.json must have the sha256"):

@@ -172,13 +172,10 @@ def test_weights_of_any_framework_are_shown() -> None:
         target=TARGET,
     )
     data = carried(view.html())
-    for kind, given in (
-        ("encoder.layers.{}.self_attention", encoder),
-        ("decoder.layers.{}.self_attention", decoder),
-        ("decoder.layers.{}.cross_attention", cross),
-    ):
+    stacks = {"encoder.layers.{}.self": encoder, "decoder.layers.{}.self": decoder, "decoder.layers.{}.cross": cross}
+    for kind, given in stacks.items():
         for i, layer in enumerate(given):
-            name = f"{kind.format(i)}.weights"
+            name = f"{kind.format(i)}_attention.weights"
             assert data["document"]["tensors"][name]["shape"] == list(layer.shape)
             assert np.array_equal(decoded(data["tensors"][name]), layer.ravel())
     assert len(data["tensors"]) == 10

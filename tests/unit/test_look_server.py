@@ -21,8 +21,6 @@ from regard.look.server import Server, neighbours, page_names, pca
 from regard.look.session import Session
 from regard.translate.trace import trace_pair
 
-WEIGHTS = "encoder.layers.0.self_attention.weights"
-
 
 @pytest.fixture(scope="module")
 def session() -> Session:
@@ -113,13 +111,10 @@ def test_questions_are_answered_and_the_answers_computed_again(server: Server, s
     assert asked["probabilities"][0] == run.trace["probabilities"][1, tokens[0]]
     assert answered(server, "/api/neighbours?token=300&side=source") == neighbours(run, 300, "source")
     assert answered(server, "/api/pca") == pca(run)
-    for wrong in (
-        "probability?step=99&text=x",
-        "probability?text=x",
-        "neighbours?token=1&side=both",
-        "neighbours?token=99999&side=source",
-    ):
+    for wrong in ("probability?step=99&text=x", "probability?text=x"):
         refused(server, 400, f"/api/{wrong}")
+    for wrong in ("token=1&side=both", "token=99999&side=source"):
+        refused(server, 400, f"/api/neighbours?{wrong}")
     # The product is what the model gives the word when it stands there: the same as one pass over it.
     run = session.original
     asked = probability(run, 2, "September Africa")
@@ -197,9 +192,8 @@ def test_the_page_is_served_under_its_policy(server: Server) -> None:
         kind = kinds.get(name.rpartition(".")[2])
         if kind:
             assert answer.getheader("Content-Type") == f"{kind}; charset=utf-8"
-        assert set(re.findall(r'^import .* from "\./([\w./]+)"', content.decode(errors="replace"), re.M)) <= {
-            *page_names()
-        }
+        imported = re.findall(r'^import .* from "\./([\w./]+)"', content.decode(errors="replace"), re.M)
+        assert set(imported) <= set(page_names())
     assert ask(server, "/")[1] == ask(server, "/index.html")[1]
     for path in ("/", "/api/document", "/api/tensor/memory", "/api/nothing"):
         answer, _ = ask(server, path)

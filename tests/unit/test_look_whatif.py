@@ -117,20 +117,17 @@ def test_another_word_is_another_sentence(session: Session) -> None:
     assert run.text == "Jane visite l'Afrique en Bonjour."
     plain = make_session(session.original.subject, run.text).original
     assert changed(plain, run) == set() and plain.output == run.output
-    twice = session.whatif(
-        [{"kind": "replace-word", "index": 0, "text": "Le chat"}, {"kind": "replace-word", "index": 6, "text": " ! "}]
-    )
+    words = {0: "Le chat", 6: " ! "}
+    twice = session.whatif([{"kind": "replace-word", "index": i, "text": text} for i, text in words.items()])
     assert twice.text == "Le chat visite l'Afrique en septembre!"
 
 
 def test_a_forced_word_stands_where_it_was_forced_and_a_row_attends_as_told(session: Session) -> None:
     encode = session.original.subject.target.encode
-    run = session.whatif([{"kind": "force-next", "step": 2, "text": "cat"}])
+    run = session.whatif(CHANGES["force-next"])
     forced = [*session.original.output[:2], *encode("cat")]
     assert run.output[: len(forced)] == forced
-    again = session.whatif(
-        [{"kind": "force-next", "step": 2, "text": "cat"}, {"kind": "force-next", "step": len(forced), "text": "fine"}]
-    )
+    again = session.whatif([*CHANGES["force-next"], {"kind": "force-next", "step": len(forced), "text": "fine"}])
     forced += encode("fine")
     assert again.output[: len(forced)] == forced[: len(again.output)]
     [change] = CHANGES["edit-row"]

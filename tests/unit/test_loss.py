@@ -104,15 +104,14 @@ def blanks_batch(num_answers: int) -> tuple[EncoderOnly, Tensors]:
 @pytest.mark.parametrize(("num_answers", "r_drop"), [(0, 0.0), (4, 0.0), (4, 2.0)])
 def test_a_share_of_the_places_is_scored_as_all_of_them_are(num_answers, r_drop, monkeypatch):
     model, batch = blanks_batch(num_answers)
+    options = dict(packed=True, longest=7, label_smoothing=0.1, r_drop=r_drop)
     found = []
     for share in (None, SHARE):
         model.zero_grad()
         with monkeypatch.context() as patched:
             if share is None:
                 patched.setattr(loss, "_asked_positions", lambda asked, share: None)
-            sums = batch_loss(
-                model, batch, packed=True, longest=7, label_smoothing=0.1, r_drop=r_drop, asked_share=share
-            )
+            sums = batch_loss(model, batch, **options, asked_share=share)
         sums.loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
         found.append((sums, {name: grad.clone() for name, grad in gradients.items()}))

@@ -74,9 +74,8 @@ def test_a_step_without_memory_says_what_it_needs(place: str, error: BaseExcepti
         raise error
 
     setattr(updater, place, failing)
-    with pytest.raises(
-        OutOfMemory, match=r"must hold \d+ tokens and the optimizer's moments: .*; lower batch_tokens"
-    ) as told:
+    needs = r"must hold \d+ tokens and the optimizer's moments: .*; lower batch_tokens"
+    with pytest.raises(OutOfMemory, match=needs) as told:
         updater([make_batch(False)], 1e-3)
     assert "\n" not in str(told.value)
 

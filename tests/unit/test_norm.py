@@ -40,10 +40,8 @@ def statistics(model) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
 def test_in_training_packed_equals_padded(architecture, placement, random_model, sentences):
     """Logits, gradients and what is remembered: padding has no part in any."""
-    model = random_model(
-        architecture=architecture, norm="batch", norm_placement=placement, embedding_norm=True
-    ).double()
-    model.train()
+    norms = dict(norm="batch", norm_placement=placement, embedding_norm=True)
+    model = random_model(architecture=architecture, **norms).double().train()
     before = statistics(model)
     padded = sentences.real(model)
     after = statistics(model)

@@ -107,9 +107,8 @@ def test_every_character_has_its_offset_and_what_a_vocabulary_knows() -> None:
 def test_signs_change_neither_the_translation_nor_its_words_and_capitals_come_back() -> None:
     model = regard.load("fr-en")
     once, often = "L'officier a mangé là.", "L\u2019of\ufb01cier\u00a0 a\u200b mange\u0301 là."
-    plain, printed = (
-        model.translate(text, details=True, alignment=True).sentences[0].candidates[0] for text in (once, often)
-    )
+    found = [model.translate(text, details=True, alignment=True).sentences[0] for text in (once, often)]
+    plain, printed = (sentence.candidates[0] for sentence in found)
     assert printed.text == plain.text and plain.alignment and printed.alignment
     for one, other in zip(plain.alignment, printed.alignment, strict=True):
         assert normalise_text(often[slice(*other.source)]) == once[slice(*one.source)]

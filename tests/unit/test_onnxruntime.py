@@ -139,11 +139,10 @@ def test_rows_that_repeat_and_change_places(engine: Any, num_sentences: int, num
 def test_what_is_offered_changes_no_search(engine: Any, changes: dict[str, Any]) -> None:
     config = DecodeConfig(max_length=11, **changes)
     constraints = [Constraints(prefix=prefix) for prefix in ((9, 8, 7), (), (8, 8))]
-    found, expected = (
-        search(model, SOURCES, config, constraints=constraints, attention=True) for model in (engine, Plain(engine))
-    )
-    assert found == expected
-    short = search(engine, SOURCES, config, constraints=constraints)
+    ask = dict(sources=SOURCES, config=config, constraints=constraints)
+    expected = search(Plain(engine), **ask, attention=True)
+    assert search(engine, **ask, attention=True) == expected
+    short = search(engine, **ask)
     for hypotheses, others in zip(short, expected, strict=True):
         for hypothesis, other in zip(hypotheses, others, strict=True):
             assert hypothesis.tokens == other.tokens
@@ -155,8 +154,6 @@ def test_a_decoder_alone_reads_a_long_beginning(tmp_path: Path, random_model: Ca
     engine = open_saved(model, tmp_path / "model", "int8")
     prefix = np.random.default_rng(3).integers(4, VOCABULARY, 300).tolist()
     config = DecodeConfig(method="greedy", max_length=307)
-    found, expected = (
-        search(each, [[]], config, constraints=[Constraints(prefix=prefix)]) for each in (engine, Plain(engine))
-    )
-    assert found[0][0].tokens == expected[0][0].tokens
-    assert found[0][0].tokens[:300] == prefix
+    before = [Constraints(prefix=prefix)]
+    [[found]], [[expected]] = (search(each, [[]], config, constraints=before) for each in (engine, Plain(engine)))
+    assert found.tokens == expected.tokens and found.tokens[:300] == prefix

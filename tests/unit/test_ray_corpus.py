@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from serve_fixtures import wait_until
 
 import regard
 
@@ -47,14 +47,6 @@ def finished(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in folder.glob("[0-9]" * 8)}
 
 
-def wait_for(folder: Path, count: int, process: subprocess.Popen[bytes]) -> dict[str, int]:
-    deadline = time.monotonic() + 200
-    while len(found := finished(folder)) < count:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
-
-
 @pytest.mark.timeout(600)
 def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Path) -> None:
     text, output = tmp_path / "text.fr", tmp_path / "out"
@@ -71,9 +63,10 @@ def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Pat
     )
     blocks = output / "text.fr.blocks"
     try:
-        before = wait_for(blocks, 3, on_ray)
+        wait_until(lambda: len(finished(blocks)) >= 3 or on_ray.poll() is not None, seconds=200)
+        before = finished(blocks)
         os.kill(workers(on_ray.pid)[0], signal.SIGKILL)
-        wait_for(blocks, 9, on_ray)
+        wait_until(lambda: len(finished(blocks)) >= 9 or on_ray.poll() is not None, seconds=200)
         on_ray.send_signal(signal.SIGINT)
         _, said = on_ray.communicate(timeout=100)
     finally:

@@ -14,23 +14,15 @@ from regard.generate.safety import DESPAIR, EMERGENCY, VIOLENCE, names_help, rep
         ("The house next door is on fire", EMERGENCY),
         ("My uncle touches me and says I must not tell.", VIOLENCE),
         ("there's a man in my house", VIOLENCE),
+        # What only sounds like it.
+        ("I'm dying to see that film.", None),
+        ("Grandpa beat me at chess again.", None),
+        ("He stabbed me in the back and took my promotion.", None),
+        ("I cut myself chopping onions.", None),
+        ("nobody would miss me if I skipped the meeting", None),
+        ("My son won't wake up on school days", None),
     ],
 )
-def test_danger(said: str, reply: str) -> None:
+def test_danger(said: str, reply: str | None) -> None:
     assert reply_to_danger(said) == reply
-    assert names_help(reply)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I'm dying to see that film.",
-        "Grandpa beat me at chess again.",
-        "He stabbed me in the back and took my promotion.",
-        "I cut myself chopping onions.",
-        "nobody would miss me if I skipped the meeting",
-        "My son won't wake up on school days",
-    ],
-)
-def test_what_only_sounds_like_it(said: str) -> None:
-    assert reply_to_danger(said) is None
+    assert reply is None or names_help(reply)

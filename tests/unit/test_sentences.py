@@ -84,21 +84,13 @@ def test_emoji_and_the_marks_of_a_list_stand_between_sentences(text, sentences, 
         ("fr", "Ajoutez 1 c. à soupe de sel, max. 2 fois."),
         ("fr", "Lancez d'abord ./configure."),
         ("en", "I know C++ and .NET and IMG_2031.JPG and others."),
-    ],
-)
-def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
-    assert split(text, language, len, NO_LIMIT).sentences == [text]
-
-
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
+        # And those that do.
         ("en", "He left at 6 p.m. | She stayed."),
         ("fr", "Il dort. | elle lit."),
         ("en", "I said no. | They left."),
         ("fr", "Ils vont à la mer. | 15 minutes."),
     ],
 )
-def test_a_stop_that_does(language: str, text: str) -> None:
+def test_stops_that_end_no_sentence_and_some_that_do(language: str, text: str) -> None:
     parts = split(text.replace("| ", ""), language, len, NO_LIMIT)
     assert parts.sentences == text.split(" | ")

@@ -14,11 +14,6 @@ from regard.errors import UsageError
 SENTENCE = "Le chat dort, il fait beau."
 
 
-@pytest.fixture(scope="module")
-def model(folders: list[Path]) -> regard.Model:
-    return regard.load(folders[0], threads=1)
-
-
 def translate(server: Running, **fields: Any) -> Any:
     answer = server.post("/translate", {"source": "fr", "target": "en", **fields})
     assert answer.status == 200, answer.body
@@ -86,9 +81,8 @@ def test_a_file_comes_back_translated_in_its_encoding(server: Running, model: re
         assert answer.status == 400 and "name its encoding" in answer.json["error"]
         assert "--" not in answer.json["error"]
         answer = server.upload("a.html", page, source=source, target="en", encoding="cp1252")
-        assert model.translate("Où est le chat de la maison ?") in server.get(
-            urlsplit(answer.json["translatedFileUrl"]).path
-        ).body.decode("cp1252")
+        fetched = server.get(urlsplit(answer.json["translatedFileUrl"]).path).body.decode("cp1252")
+        assert model.translate("Où est le chat de la maison ?") in fetched
     assert answer.json["detectedLanguage"]["language"] == "fr"
     for encoding in ("punycode", "nonsense"):
         assert server.upload("a.txt", b"Oui", source="fr", target="en", encoding=encoding).status == 400
@@ -102,15 +96,14 @@ def test_a_pair_by_way_of_english(model: regard.Model, folders: list[Path], tmp_
         told = {each["code"]: each["targets"] for each in server.get("/languages").json}
         assert told == {"de": ["de"], "en": ["de", "en"], "fr": ["de", "en", "fr"]}
         text = "Bonjour. Je vais bien.\n\nJane dort."
-        expected = [
-            into_german.translate(model.translate(each)) for each in ("Bonjour.", "Je vais bien.", "Jane dort.")
-        ]
+        sentences = ["Bonjour.", "Je vais bien.", "Jane dort."]
+        expected = [into_german.translate(model.translate(each)) for each in sentences]
         whole = f"{expected[0]} {expected[1]}\n\n{expected[2]}"
         for source in ("fr", "auto"):
             answer = translate(server, q=text, source=source, target="de", alternatives=2)
             assert answer["translatedText"] == whole and len(answer["alternatives"]) == 2
         page = server.post("/page/translate", {"text": text, "source": "fr", "target": "de"}).json
-        assert [each["source"] for each in page["sentences"]] == ["Bonjour.", "Je vais bien.", "Jane dort."]
+        assert [each["source"] for each in page["sentences"]] == sentences
         for number, sentence in enumerate(page["sentences"]):
             assert sentence["targets"][0]["text"] == expected[number]
             between = model.translate(sentence["source"], details=True, alignment=True)

@@ -135,8 +135,7 @@ def test_log_probabilities(server: Running) -> None:
     assert all(len(each) <= 2 for each in logprobs["top_logprobs"])
 
 
-def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Running, folders: list[Path]) -> None:
-    model = regard.load(folders[0], threads=1)
+def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Running, model: regard.Model) -> None:
     text = "Bonjour, comment allez-vous ? Je vais bien."
     messages = [*HELLO, {"role": "assistant", "content": "?"}, {"role": "user", "content": text}]
     answer = answered(server, CHAT, model="fr-en", messages=messages)

@@ -183,9 +183,8 @@ def test_conversations_share_batches_and_each_has_its_own_reply(thread: Thread) 
     decode = DecodeConfig(method="sample", n_best=3, max_length=7, seed=11)
     prompts = [chat_prompt(thread.translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
     thread.hold()
-    jobs = [
-        ModelJob(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens]) for number, prompt in enumerate(prompts)
-    ]
+    task = ReplyTask(decode)
+    jobs = [ModelJob(task, [(prompt, number)], [prompt.num_tokens]) for number, prompt in enumerate(prompts)]
     for each in jobs:
         thread.worker.submit(each)
     thread.engine.open.set()

@@ -62,8 +62,5 @@ def test_a_validation_that_was_broken_off_is_made_up_for(tmp_path: Path, monkeyp
     for name, tensor in whole.items():
         assert torch.equal(tensor, halves[name]), name
     for step in (6, 12):
-        one, other = (
-            (tmp_path / folder / "best" / f"step-{step:08d}" / "SHA256SUMS").read_text()
-            for folder in ("whole", "halves")
-        )
-        assert one == other
+        one, other = (tmp_path / name / f"best/step-{step:08d}/SHA256SUMS" for name in ("whole", "halves"))
+        assert one.read_text() == other.read_text()

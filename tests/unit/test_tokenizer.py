@@ -78,9 +78,8 @@ def test_batches_special_ids_and_another_programs_tokens(tokenizer: Tokenizer) -
     alone = tokenizer.encode("houses")
     assert tokenizer.encode("houses cat houses")[-len(alone) :] == alone
     tokens = [each for each in tokenizer.token_strings(range(tokenizer.vocab_size)) if not each.startswith("<0x")]
-    words = json.dumps(
-        {each: id for id, each in enumerate(["</s>", "<unk>", ">>fra<<", "\u2581猫", "猫", *tokens[4:]])}
-    )
+    listed = ["</s>", "<unk>", ">>fra<<", "\u2581猫", "猫", *tokens[4:]]
+    words = json.dumps({each: id for id, each in enumerate(listed)})
     other = VocabularyTokenizer(tokenizer.proto, words.encode(), name="x", prompt="")
     texts = ["", "the cat", ">>fra<< the cat", "a 猫 here", *sentences(9)]
     assert other.encode_batch(texts) == [other.encode(text) for text in texts]

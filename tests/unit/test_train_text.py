@@ -34,12 +34,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
     folder = tmp_path_factory.mktemp("text")
     for name, part in (("train.en", documents[:90]), ("valid.en", documents[90:])):
         (folder / name).write_text("\n\n".join(part))
-    return DataConfig(
-        text=(str(folder / "train.en"),),
-        valid_text=(str(folder / "valid.en"),),
-        test_text=(str(folder / "valid.en"),),
-        max_length=19,
-    )
+    train, valid = ((str(folder / name),) for name in ("train.en", "valid.en"))
+    return DataConfig(text=train, valid_text=valid, test_text=valid, max_length=19)
 
 
 @pytest.mark.parametrize(("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)])

@@ -41,21 +41,16 @@ def test_selected_rows_go_on_from_their_own_past(any_writing_variant, random_mod
     state = state.select(chosen)
     next_tokens = torch.tensor([5, 7, 11])
     logits, _ = model.step(next_tokens, state)
-    whole = replace(
-        sentences.rows(3, 1, 1),
-        target=torch.cat([sentences.target[chosen, :4], next_tokens[:, None]], dim=1),
-        target_lengths=torch.tensor([5, 5, 5]),
-    )
+    target = torch.cat([sentences.target[chosen, :4], next_tokens[:, None]], dim=1)
+    whole = replace(sentences.rows(3, 1, 1), target=target, target_lengths=torch.tensor([5, 5, 5]))
     torch.testing.assert_close(logits, whole.padded(model)[:, 4], **CLOSE)
 
 
 def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, sentences):
     model = random_model(**any_variant)
-    source_real = torch.arange(7) < sentences.source_lengths[:, None]
-    target_real = torch.arange(11) < sentences.target_lengths[:, None]
-    other = replace(
-        sentences, source=sentences.source.where(source_real, 19), target=sentences.target.where(target_real, 17)
-    )
+    source = sentences.source.where(torch.arange(7) < sentences.source_lengths[:, None], 19)
+    target = sentences.target.where(torch.arange(11) < sentences.target_lengths[:, None], 17)
+    other = replace(sentences, source=source, target=target)
     assert not torch.equal(other.source, sentences.source)
     assert torch.equal(other.real(model), sentences.real(model))
 
@@ -82,30 +77,24 @@ def test_neighbours_in_the_batch_do_not_matter(any_variant, random_model, senten
         torch.testing.assert_close(logits, together[row, : len(logits)], **CLOSE)
 
 
-def test_packed_equals_padded(variant, random_model, sentences):
+def assert_same(model, actual, expected) -> None:
     """The logits, and the gradient of every weight."""
-    model = random_model(**variant)
-    padded = sentences.real(model)
-    toward = torch.randn_like(padded)
-    padded_gradients = torch.autograd.grad((padded * toward).sum(), list(model.parameters()))
-    packed = sentences.packed(model)[0]
-    packed_gradients = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
-    torch.testing.assert_close(packed, padded, **CLOSE)
-    for ours, theirs in zip(packed_gradients, padded_gradients, strict=True):
+    torch.testing.assert_close(actual, expected, **CLOSE)
+    toward, weights = torch.randn_like(expected), list(model.parameters())
+    gradients = (torch.autograd.grad((logits * toward).sum(), weights) for logits in (actual, expected))
+    for ours, theirs in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_packed_equals_padded(variant, random_model, sentences):
+    model = random_model(**variant)
+    assert_same(model, sentences.packed(model)[0], sentences.real(model))
 
 
 def test_traced_equals_untraced(any_variant, random_model, sentences):
     """The traced pass takes the written-out attention, the other one the fused kernel."""
     model = random_model(**any_variant)
-    untraced = sentences.real(model)
-    toward = torch.randn_like(untraced)
-    fast = torch.autograd.grad((untraced * toward).sum(), list(model.parameters()))
-    traced = sentences.real(model, Trace())
-    slow = torch.autograd.grad((traced * toward).sum(), list(model.parameters()))
-    torch.testing.assert_close(traced, untraced, **CLOSE)
-    for ours, theirs in zip(fast, slow, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+    assert_same(model, sentences.real(model, Trace()), sentences.real(model))
 
 
 def test_every_weight_matters(any_variant, random_model, sentences):
@@ -113,12 +102,8 @@ def test_every_weight_matters(any_variant, random_model, sentences):
     model = random_model(**any_variant)
     sentences.real(model).pow(3).sum().backward()
     # A bias added to every key shifts all scores of a query alike, which the softmax takes back.
-    dead = [
-        name
-        for name, weight in model.named_parameters()
-        if not name.endswith("key.bias") and not weight.grad.abs().sum() > 0
-    ]
-    assert dead == []
+    felt = {name: weight for name, weight in model.named_parameters() if not name.endswith("key.bias")}
+    assert [name for name, weight in felt.items() if not weight.grad.abs().sum() > 0] == []
 
 
 def test_fresh_weights_start_well_scaled(tiny_config):

@@ -63,9 +63,8 @@ def test_bad_lines_are_dropped_with_their_partner_and_named(files: tuple[Path, P
     assert list(zip(corpus.sources, corpus.targets, strict=True)) == [("un", "one"), ("cinq", "five")]
     assert corpus.report.num_lines == 5
     assert dict(corpus.report.unusable) == {"not UTF-8": 2, "holds a NUL byte": 1}
-    assert sorted(corpus.report.named) == sorted(
-        [f"{source}:2: not UTF-8", f"{target}:3: not UTF-8", f"{source}:4: holds a NUL byte"]
-    )
+    named = [f"{source}:2: not UTF-8", f"{target}:3: not UTF-8", f"{source}:4: holds a NUL byte"]
+    assert sorted(corpus.report.named) == sorted(named)
     assert "2 not UTF-8" in str(corpus.report)
     with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8; mend the file$"):
         read_pairs([source], [target], strict=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from regard.config import DataConfig
 from regard.data import cleaning, encoding
 from regard.data.batch_stream import Lanes, PairStream
-from regard.data.corpus import Corpus, read_pairs
+from regard.data.corpus import read_pairs
 from regard.data.encoding import Order
 
 
@@ -101,14 +101,8 @@ def test_a_corpus_in_files_is_cleaned_as_one_in_memory(tmp_path: Path, monkeypat
         if folder is not None:
             folder.mkdir()
         corpus = read_pairs(pairs=[table, table], folder=folder)
-        cleaned, report = cleaning.clean(corpus, DATA, folder, num_processes=2)
-        found.append((pairs_of(cleaned), str(report), str(corpus.report)))
+        cleaned, report = cleaning.clean(corpus, DataConfig(), folder, num_processes=2)
+        pairs = list(zip(cleaned.sources, cleaned.targets, strict=True))
+        found.append((pairs, str(report), str(corpus.report)))
     assert found[0] == found[1]
     assert "duplicate 16" in found[0][1] and "wrong language 2" in found[0][1]
-
-
-DATA = DataConfig()
-
-
-def pairs_of(corpus: Corpus) -> list[tuple[str, str]]:
-    return list(zip(corpus.sources, corpus.targets, strict=True))

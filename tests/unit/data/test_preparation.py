@@ -1,6 +1,5 @@
 """Raw text becomes training files: what is kept, what is not and why, and in which form."""
 
-import gzip
 from pathlib import Path
 
 import fr_en
@@ -8,9 +7,7 @@ import pytest
 from fr_en import CleanPair, PairCleaner
 from prepare import prepare
 
-
-def packed_lines(path: Path) -> list[str]:
-    return gzip.decompress(path.read_bytes()).decode().splitlines()
+from regard.data.lines import read_lines
 
 
 def test_held_out_sentences_are_not_trained_on() -> None:
@@ -29,7 +26,7 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     raw.write_text("\n".join(lines) + "\n", encoding="utf-8")
     made = prepare([raw], tmp_path / "made", workers=workers)
     folder = tmp_path / "made"
-    everyday = packed_lines(folder / "everyday.tsv.gz")
+    everyday = read_lines(folder / "everyday.tsv.gz")
     valid = (folder / "valid.fr").read_text("utf-8").splitlines()
     assert len(valid) == len((folder / "valid.en").read_text("utf-8").splitlines()) > 0
     capitals = [line for line in everyday if line.isupper()]
@@ -38,6 +35,6 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     for line in capitals:
         assert everyday[everyday.index(line) - 1].upper() == line
     assert made.dropped == {fr_en.DUPLICATE: 1}
-    assert packed_lines(folder / "europarl.tsv.gz") == ["Oui.\tYes."]
+    assert read_lines(folder / "europarl.tsv.gz") == ["Oui.\tYes."]
     assert everyday[0] == "Le chat numéro 0 dort.\tCat number 0 sleeps."
     assert not list(folder.glob("*.unfinished"))

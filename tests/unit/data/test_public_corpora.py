@@ -11,17 +11,7 @@ from cli_fixtures import run
 from web_fixtures import Page, Web, tar_of, zip_of
 
 from regard.data import public_corpora as listing
-from regard.data.public_corpora import (
-    CHECKSUMS,
-    CORPORA,
-    MAX_ARCHIVED_LINE,
-    DataFile,
-    PublicCorpus,
-    Source,
-    corpus_of,
-    find_file,
-    obtain,
-)
+from regard.data.public_corpora import CHECKSUMS, DataFile, PublicCorpus, Source, corpus_of, find_file, obtain
 from regard.errors import DataError
 
 FRENCH, ENGLISH = b"un\ndeux\tet\ntrois\n", b"one\ntwo and\nthree\n"
@@ -40,10 +30,8 @@ def test_two_members_become_one_file_of_pairs(web: Web, tmp_path: Path, kind: st
     members = {"a/x.fr": FRENCH, "a/x.en": ENGLISH, "../../outside": b"never"}
     web.pages[f"/x.{kind}"] = Page(tar_of(members) if kind == "tgz" else zip_of(members))
     url = f"{web.url}/x.{kind}"
-    corpus = make(
-        DataFile("fr-en/x.tsv.gz", (Source(url, "a/x.fr"), Source(url, "a/x.en"))),
-        DataFile("fr-en/x.en", (Source(url, "a/x.en"),)),
-    )
+    french, english = Source(url, "a/x.fr"), Source(url, "a/x.en")
+    corpus = make(DataFile("fr-en/x.tsv.gz", (french, english)), DataFile("fr-en/x.en", (english,)))
     paths = obtain(corpus, tmp_path / "data")
     assert gzip.decompress(paths[0].read_bytes()) == b"un\tone\ndeux et\ttwo and\ntrois\tthree\n"
     assert paths[1].read_bytes() == ENGLISH
@@ -117,14 +105,14 @@ def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: 
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 3 * MAX_ARCHIVED_LINE
+    assert peak < 3 * listing.MAX_ARCHIVED_LINE
     assert not (tmp_path / "x.fr").exists()
 
 
 def test_the_listing_is_sound() -> None:
-    paths = [file.path for corpus in CORPORA for file in corpus.files]
+    paths = [file.path for corpus in listing.CORPORA for file in corpus.files]
     assert len(paths) == len(set(paths))
-    for corpus in CORPORA:
+    for corpus in listing.CORPORA:
         assert corpus.licence and corpus.what and corpus.used_for
         assert corpus.home.startswith("https://")
         for file in corpus.files:
@@ -151,8 +139,7 @@ def test_a_recipes_file_is_found_however_it_is_packed(tmp_path: Path) -> None:
 
 def test_a_corpus_is_fetched(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = DataFile("mine/x.fr", (Source(f"{web.url}/x.fr"),))
-    mine = PublicCorpus("mine", "x", "x", "CC0", "https://example.org", None, (file,))
-    monkeypatch.setattr(listing, "CORPORA", (mine,))
+    monkeypatch.setattr(listing, "CORPORA", (make(file),))
     web.pages["/x.fr"] = Page(b"un\n")
     ran = run("data", "get", "mine", "--data", tmp_path, "--json")
     assert ran.exit_code == 0, ran.output

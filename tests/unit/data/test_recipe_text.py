@@ -1,6 +1,5 @@
 """The text written for training, and the scripts beside it that make training files of it."""
 
-import gzip
 import lzma
 import random
 import sys
@@ -18,19 +17,13 @@ PARAGRAPH = (
     "The lighthouse stood on the northern cliff. Nobody had lived there since the storm. "
     "Every evening a fisherman rowed across to light the lamp."
 )
-FRENCH, ENGLISH = (
-    "Le phare se dressait depuis longtemps sur la falaise du nord.",
-    "The lighthouse had long been standing on the northern cliff.",
-)
+FRENCH = "Le phare se dressait depuis longtemps sur la falaise du nord."
+ENGLISH = "The lighthouse had long been standing on the northern cliff."
 
 
 def run(script: object, monkeypatch: pytest.MonkeyPatch, *words: object) -> None:
     monkeypatch.setattr(sys, "argv", ["script", *map(str, words)])
     script.main()
-
-
-def packed_lines(path: Path) -> list[str]:
-    return gzip.decompress(path.read_bytes()).decode().splitlines()
 
 
 @pytest.mark.parametrize("languages", ["fr-en", "en-fr"])

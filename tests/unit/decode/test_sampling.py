@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import ToyModel, hashed
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
@@ -57,10 +58,8 @@ def test_penalties_are_for_what_was_written_and_draws_invert_the_distribution(ma
 )
 def test_a_draw_is_always_possible_and_numpy_equals_torch(values, top_k, top_p, uniform):
     values[0] = max(values[0], -30.0)
-    of_numpy, of_torch = (
-        keep_top_p(keep_top_k(array, top_k), top_p)
-        for array in (np.array([values]), torch.tensor([values], dtype=torch.float64))
-    )
+    arrays = np.array([values]), torch.tensor([values], dtype=torch.float64)
+    of_numpy, of_torch = (keep_top_p(keep_top_k(array, top_k), top_p) for array in arrays)
     assert kept(of_numpy) == kept(of_torch)
     token = int(draw(of_numpy, np.array([uniform]))[0])
     assert token in kept(of_numpy)[0]
@@ -74,21 +73,20 @@ def test_a_draw_is_always_possible_and_numpy_equals_torch(values, top_k, top_p, 
         DecodeConfig(method="sample", seed=11, temperature=0.7, top_k=5, top_p=0.8, n_best=3),
     ],
 )
-def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
-    logits = toys.hashed(11)
-    together = search(toys.model(logits), SOURCES, config)
-    assert together == search(toys.model(logits), SOURCES, config)
+def test_a_sampled_output_depends_on_seed_and_number_only(config):
+    logits = hashed(11)
+    together = search(ToyModel(logits), SOURCES, config)
+    assert together == search(ToyModel(logits), SOURCES, config)
     order = [2, 0, 3]
     others = [SOURCES[at] for at in order]
-    assert search(toys.model(logits), others, config, numbers=order) == [together[at] for at in order]
-    of_torch = search(toys.model(logits, "cpu"), SOURCES, config)
-    assert [[each.tokens for each in found] for found in of_torch] == [
-        [each.tokens for each in found] for found in together
-    ]
+    assert search(ToyModel(logits), others, config, numbers=order) == [together[at] for at in order]
+    of_torch = search(ToyModel(logits, "cpu"), SOURCES, config)
+    for ours, theirs in zip(of_torch, together, strict=True):
+        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
 
 
-def test_one_candidate_is_greedy_and_a_given_beginning_has_no_penalty(toys, device):
-    model = toys.model(toys.hashed(11), device)
+def test_one_candidate_is_greedy_and_a_given_beginning_has_no_penalty(device):
+    model = ToyModel(hashed(11), device)
     greedy = search(model, SOURCES, DecodeConfig(method="greedy"))
     for changes in (dict(top_k=1), dict(top_p=1e-6), dict(temperature=1e-6)):
         config = DecodeConfig(method="sample", seed=7, **changes)
@@ -100,7 +98,7 @@ def test_one_candidate_is_greedy_and_a_given_beginning_has_no_penalty(toys, devi
 
     config = DecodeConfig(method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5)
     prefix = [4, 4, 5]
-    [[found]] = search(toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
-    [[alone]] = search(toys.model(alike), [[3]], config)
+    [[found]] = search(ToyModel(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
+    [[alone]] = search(ToyModel(alike), [[3]], config)
     assert found.tokens == [*prefix, *alone.tokens[:2]]
     assert len(set(alone.tokens)) == 5, "none comes again while there are others"

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toys import BOS, EOS, ToyModel, hashed, log_probabilities
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import ContextAwareModel, EnsembleModel, score, search
@@ -52,23 +53,23 @@ GIVEN = [4, 9, 5]
 VOCAB = 11
 
 
-def holding_on(toys, logits, strength: float, device: str | None = None) -> ContextAwareModel:
-    return ContextAwareModel(toys.model(logits, device), len(GIVEN), strength)
+def holding_on(logits, strength: float, device: str | None = None) -> ContextAwareModel:
+    return ContextAwareModel(ToyModel(logits, device), len(GIVEN), strength)
 
 
 @pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
-def test_both_readings_are_compared(toys, device):
-    logits, strength = toys.hashed(VOCAB), 0.5
-    model = holding_on(toys, logits, strength, device)
-    inner = toys.model(logits, device)
+def test_both_readings_are_compared(device):
+    logits, strength = hashed(VOCAB), 0.5
+    model = holding_on(logits, strength, device)
+    inner = ToyModel(logits, device)
     state = model.start([[3]])
-    for token in (toys.bos, *GIVEN, 7):
+    for token in (BOS, *GIVEN, 7):
         found, state = model.step(inner.array(np.array([token])), state)
     state = state.select(inner.array(np.array([0, 0])))
     found, _ = model.step(inner.array(np.array([8, 6])), state)
     for row, last in zip(np.asarray(found), (8, 6), strict=True):
-        with_it = toys.log_probabilities(logits, [3], [*GIVEN, 7, last])
-        without = toys.log_probabilities(logits, [3], [7, last])
+        with_it = log_probabilities(logits, [3], [*GIVEN, 7, last])
+        without = log_probabilities(logits, [3], [7, last])
         scores = with_it + strength * np.clip(with_it - without, -3, 3)
         scores[with_it < with_it.max() + np.log(0.05)] = -np.inf
         expected = scores - np.log(np.exp(scores).sum())
@@ -79,14 +80,12 @@ SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]
 TARGETS = [[4, 9], [], [10, 4, 4, 7, 1]]
 
 
-def test_each_token_and_the_end_get_their_log_probability(toys, device):
-    logits = toys.hashed(11)
-    model = toys.model(logits, device)
+def test_each_token_and_the_end_get_their_log_probability(device):
+    logits = hashed(11)
+    model = ToyModel(logits, device)
     found = score(model, SOURCES, TARGETS)
     for source, target, values in zip(SOURCES, TARGETS, found, strict=True):
-        expected = [
-            toys.log_probabilities(logits, source, target[:at])[token] for at, token in enumerate([*target, toys.eos])
-        ]
+        expected = [log_probabilities(logits, source, target[:at])[token] for at, token in enumerate([*target, EOS])]
         np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6)
     # Rows that are through leave the batch.
     assert model.rows == [3, 2, 2, 1, 1, 1]
@@ -118,7 +117,7 @@ class Read:
         return Read(self.sources[indices])
 
 
-def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(toys, monkeypatch):
+def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(monkeypatch):
     monkeypatch.setattr("regard.decode.MOST_PLACES", 11)
     targets = [[4], [5, 6, 7, 8], [], [9], [4, 4]]
     sources = [[5 + number, 3] for number in range(len(targets))]
@@ -132,10 +131,10 @@ def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(toys, monkeyp
 
 
 @pytest.mark.parametrize("devices", [(None, None), (None, "cpu"), ("cpu", "cpu")])
-def test_an_ensemble_takes_the_mean_of_the_probabilities(toys, devices):
+def test_an_ensemble_takes_the_mean_of_the_probabilities(devices):
     """Whatever the members compute with; a model beside itself is itself."""
-    logits = [toys.hashed(11, seed=seed) for seed in (1, 2)]
-    models = [toys.model(each, device) for each, device in zip(logits, devices, strict=True)]
+    logits = [hashed(11, seed=seed) for seed in (1, 2)]
+    models = [ToyModel(each, device) for each, device in zip(logits, devices, strict=True)]
 
     def mean(source, tokens):
         shares = [np.exp(each(source, tokens) - np.logaddexp.reduce(each(source, tokens))) for each in logits]
@@ -148,9 +147,9 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(toys, devices):
     for asked in ({"beam": 3, "n_best": 2}, {"method": "sample", "seed": 3}, {"method": "greedy"}):
         config = DecodeConfig(**asked)
         found = tokens_of(EnsembleModel(models), config)
-        assert found == tokens_of(toys.model(mean, None), config) != tokens_of(models[0], config)
+        assert found == tokens_of(ToyModel(mean, None), config) != tokens_of(models[0], config)
         assert tokens_of(EnsembleModel(models[:1] * 2), config) == tokens_of(models[0], config)
     targets = [some[0] for some in found]
-    scores = (score(model, sources, targets) for model in (EnsembleModel(models), toys.model(mean, None)))
+    scores = (score(model, sources, targets) for model in (EnsembleModel(models), ToyModel(mean, None)))
     for values, wanted in zip(*scores, strict=True):
         np.testing.assert_allclose(values, wanted, atol=1e-5)

@@ -24,11 +24,8 @@ def test_a_text_finds_itself_first(reader: TextEncoder, texts: Path) -> None:
     index = build(reader, [texts])
     for number, passage in enumerate(index.passages):
         first = search(reader, passage.text, index, top=1)[0]
-        assert (first.text, first.line, first.score) == (
-            passage.text,
-            passage.line,
-            pytest.approx(1 + WEIGHT - shortness(passage.text), abs=1e-4),
-        )
+        score = pytest.approx(1 + WEIGHT - shortness(passage.text), abs=1e-4)
+        assert (first.text, first.line, first.score) == (passage.text, passage.line, score)
         assert first.file == index.path_of(number)
 
 

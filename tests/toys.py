@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
 from regard.config import ModelConfig
@@ -48,14 +47,10 @@ class ToyModel:
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> ToyState:
         width = max(map(len, sources))
-        padded = np.array([[*source] + [PAD] * (width - len(source)) for source in sources])
+        padded = np.array([[*source] + [PAD] * (width - len(source)) for source in sources], dtype=np.int64)
         tokens = np.zeros((len(sources), 0), dtype=np.int64)
-        weights = np.zeros((len(sources), width)) if attention else None
-        return ToyState(
-            self.array(padded.astype(np.int64).reshape(len(sources), width)),
-            self.array(tokens),
-            None if weights is None else self.array(weights),
-        )
+        weights = self.array(np.zeros((len(sources), width))) if attention else None
+        return ToyState(self.array(padded.reshape(len(sources), width)), self.array(tokens), weights)
 
     def step(self, tokens: Any, state: ToyState) -> tuple[Any, ToyState]:
         assert type(tokens) is type(state.tokens) and tokens.ndim == 1
@@ -108,27 +103,3 @@ def toy_attention(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarra
 def log_probabilities(logits: Logits, source: Sequence[int], tokens: Sequence[int]) -> np.ndarray:
     row = logits(tuple(source), tuple(tokens)).astype(np.float64)
     return row - np.log(np.exp(row - row.max()).sum()) - row.max()
-
-
-class Toys:
-    """What the tests of this folder share."""
-
-    pad, bos, eos = PAD, BOS, EOS
-    model = ToyModel
-    hashed = staticmethod(hashed)
-    bigram = staticmethod(bigram)
-    contains = staticmethod(contains)
-    attention = staticmethod(toy_attention)
-    log_probabilities = staticmethod(log_probabilities)
-
-
-@pytest.fixture(scope="session")
-def toys() -> type[Toys]:
-    return Toys
-
-
-@pytest.fixture(scope="session", params=[None, "cpu"], ids=["numpy", "torch"])
-def device(request: pytest.FixtureRequest) -> str | None:
-    """Which arrays the model speaks."""
-    value: str | None = request.param
-    return value

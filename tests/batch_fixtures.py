@@ -59,8 +59,5 @@ def sequences(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
 
 
 def same(left: Batch, right: Batch) -> bool:
-    return all(
-        np.array_equal(getattr(left, field.name), getattr(right, field.name))
-        and getattr(getattr(left, field.name), "dtype", None) == getattr(getattr(right, field.name), "dtype", None)
-        for field in fields(Batch)
-    )
+    pairs = [[getattr(batch, field.name) for batch in (left, right)] for field in fields(Batch)]
+    return all(np.array_equal(a, b) and getattr(a, "dtype", None) == getattr(b, "dtype", None) for a, b in pairs)

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.text.words import Link
+
 
 @dataclass(frozen=True)
 class Answer:
     text: str
-    alignment: None = None
+    alignment: list[Link] | None = None
 
 
 def same(texts: list[str]) -> list[Answer]:

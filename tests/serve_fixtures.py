@@ -1,5 +1,6 @@
 """A server with random models on a free port of this machine: two translate, one chats, one writes, one searches."""
 
+import contextlib
 import http.client
 import io
 import json
@@ -7,8 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,13 @@ class Answer:
         return json.loads(self.body)
 
 
+def request(address: tuple[str, int], method: str, path: str, body: Any = None, headers: Any = None) -> Answer:
+    with contextlib.closing(http.client.HTTPConnection(*address, timeout=30)) as connection:
+        connection.request(method, path, body.encode() if isinstance(body, str) else body, headers or {})
+        response = connection.getresponse()
+        return Answer(response.status, response.headers, response.read())
+
+
 @dataclass
 class Running:
     """A server that answers, and a client for it."""
@@ -76,7 +83,6 @@ class Running:
     server: HttpServer
     url: str
     log: io.StringIO
-    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -84,14 +90,7 @@ class Running:
         return host, int(port)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection(*self.address, timeout=30)
-        try:
-            data = body.encode() if isinstance(body, str) else body
-            connection.request(method, path, data, {**self.headers, **(headers or {})})
-            response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-        finally:
-            connection.close()
+        return request(self.address, method, path, body, headers)
 
     def get(self, path: str, **headers: str) -> Answer:
         return self.ask("GET", path, headers=headers)
@@ -126,7 +125,7 @@ def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, di
     return body, {"Content-Type": f"multipart/form-data; boundary={mark}"}
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(folders: Sequence[Path], pivot: str = "", **changes: Any) -> Iterator[Running]:
     """The server in a thread, until the block ends; without folders it serves every installed model."""
     settings = ServerSettings(**{"port": 0, **changes})

@@ -12,6 +12,7 @@ import torch
 from regard.config import ModelConfig
 
 PAD, UNKNOWN, BOS, EOS = range(4)
+SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 CONFIG = ModelConfig(bos_id=BOS, eos_id=EOS, pad_id=PAD)
 
 Logits = Callable[[tuple[int, ...], tuple[int, ...]], np.ndarray]

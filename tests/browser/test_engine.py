@@ -307,12 +307,10 @@ def test_a_file_without_a_network_translates_what_is_typed(windows, saved, look)
     page.keyboard.press("Enter")
     expect(page.locator("#sentence .from")).to_have_text(SENTENCES[0])
     turn_to(page, "attention")
-    cells = page.locator("#panel [data-name][data-value][data-index]").evaluate_all(
-        "nodes => nodes.map(({ dataset: { name, index, value } }) => [name, index.split(',').map(Number), Number(value)])"
-    )
+    cells = shown_in(page.locator("#panel"), "[data-name][data-value][data-index]")
     assert len(cells) > 3
-    for name, index, value in cells:
-        assert value == pytest.approx(traced(run, name, tuple(index)), rel=1e-4, abs=1e-5), name
+    for each in cells:
+        assert each.value == pytest.approx(traced(run, each.name, each.index), rel=1e-4, abs=1e-5), each
     page.locator("figure[data-title=scaled] canvas").press("Enter")
     here, there = (page.locator(f"#explanation [data-role={role}]").first for role in ("computed", "traced"))
     numbers = [float(each.get_attribute("data-value") or "") for each in (here, there)]

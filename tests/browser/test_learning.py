@@ -117,10 +117,8 @@ def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: 
     page.locator("#panel figure.matrix canvas").first.press("Enter")
     dock = page.locator("#explanation")
     expect(dock.locator("[data-role=traced]")).to_be_visible()
-    traced, computed = (
-        float(dock.locator(f"[data-role={role}]").get_attribute("data-value") or "nan")
-        for role in ("traced", "computed")
-    )
+    places = (dock.locator(f"[data-role={role}]") for role in ("traced", "computed"))
+    traced, computed = (float(place.get_attribute("data-value") or "nan") for place in places)
     assert computed == pytest.approx(traced, rel=1e-3, abs=1e-8)
     dock.locator("button.operand").first.click()
     expect(dock.locator(".dock-title code")).to_contain_text("grad:")

@@ -74,12 +74,14 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     page = window.goto(address_of(path.as_uri(), "heads"))
     tabs = page.locator("#tabs button").all_inner_texts()
     assert tabs == ["Attention lines", "Attention", "All heads"]
-    kinds = {
-        "encoder.layers.{}.self_attention.weights": given["encoder"],
-        "decoder.layers.{}.self_attention.weights": given["decoder"],
-        "decoder.layers.{}.cross_attention.weights": given["cross"],
-    }
-    by_name = {name.format(layer): value for name, layers in kinds.items() for layer, value in enumerate(layers)}
+    by_name = {}
+    for kind, stack, name in (
+        ("encoder", "encoder", "self"),
+        ("decoder", "decoder", "self"),
+        ("cross", "decoder", "cross"),
+    ):
+        for i, value in enumerate(given[kind]):
+            by_name[f"{stack}.layers.{i}.{name}_attention.weights"] = value
     open_tables(page)
     expect(page.locator("#panel details tbody tr")).to_have_count(2 * 3 + 2 + 2)
     shown = shown_in(page.locator("#panel"))

@@ -1,4 +1,4 @@
-"""What an import costs: `import regard` nothing, help only typer, translating no torch."""
+"""What an import costs: `import regard` nothing, help only typer, translating no torch; and that none came too early."""
 
 import ast
 import os
@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jaxtyping
+import torch
 from fixtures import make_model_folder
+
+from regard.model.layout import Layout
 
 SOURCE = Path(__file__).parents[2] / "src" / "regard"
 HEAVY = {*("torch", "numpy", "onnxruntime", "onnx"), *("sentencepiece", "rich", "sacrebleu", "safetensors")}
@@ -79,11 +83,17 @@ def test_translating_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
     home.mkdir()
     kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
-    run = subprocess.run(
-        [sys.executable, "-m", "regard", "translate", "--model", str(folder), "Bonjour."],
-        env={**environment, "HOME": str(home), "USERPROFILE": str(home)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    environment |= {"HOME": str(home), "USERPROFILE": str(home)}
+    command = [sys.executable, "-m", "regard", "translate", "--model", str(folder), "Bonjour."]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert run.stdout and list(home.iterdir()) == []
+
+
+def test_a_wrong_type_of_tensor_is_refused_exactly_when_the_hook_is_asked_for(pytestconfig):
+    """The checking of shapes is on whenever a run asks for it."""
+    refused = False
+    try:
+        Layout(lengths=torch.zeros(3), length=5, longest=5)
+    except jaxtyping.TypeCheckError:
+        refused = True
+    assert refused == bool(pytestconfig.getoption("jaxtyping_packages"))

@@ -50,13 +50,12 @@ def unfounded(paragraph: str, evidence: object) -> list[str]:
     plain = re.sub(r"`[^`]*`|\]\([^)]*\)", "", paragraph)
     known = numbers_in(evidence)
     known |= {100 * each for each in known}
-    return [
-        written
-        for written in NUMBER.findall(plain)
-        if not any(
-            f"{each:,.{len(written.partition('.')[2])}f}".replace(",", "") == written.replace(",", "") for each in known
-        )
-    ]
+
+    def is_founded(written: str) -> bool:
+        digits = len(written.partition(".")[2])
+        return any(f"{each:.{digits}f}" == written.replace(",", "") for each in known)
+
+    return [written for written in NUMBER.findall(plain) if not is_founded(written)]
 
 
 def test_a_figure_that_is_quoted_was_measured_and_another_would_be_noticed() -> None:

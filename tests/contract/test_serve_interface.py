@@ -17,10 +17,8 @@ def test_everything_made_up_from_the_description_is_answered(tmp_path: Path) -> 
         spec = server.get("/spec").json
         described = {(path, method) for path, each in spec["paths"].items() for method in each}
         to_describe = [route for route in server.app.routes if route.path not in NOT_DESCRIBED]
-        routes = {
-            (route.path, method.lower()) for route in to_describe for method in {*(route.methods or ())} - {"HEAD"}
-        }
-        assert described == routes
+        routes = {(route.path, method.lower()) for route in to_describe for method in route.methods or ()}
+        assert described == {each for each in routes if each[1] != "head"}
         fuzz = Fuzz(server.url, spec, NUM_DESCRIBED, NUM_RAW)
         fuzz.run()
         assert fuzz.troubles == []

@@ -45,15 +45,11 @@ def test_the_names_of_the_paper_model_in_order_and_of_a_step(random_model, sente
 
 
 SEARCH = under("decoder.attention", "query energies masked weights context")
+STATE = ["decoder.layers.0.state"]
 
 
 @pytest.mark.parametrize(
-    ("attention", "writes"),
-    [
-        ("none", ["decoder.layers.0.state"]),
-        ("additive", [*SEARCH, "decoder.layers.0.state"]),
-        ("dot", ["decoder.layers.0.state", *SEARCH]),
-    ],
+    ("attention", "writes"), [("none", STATE), ("additive", SEARCH + STATE), ("dot", STATE + SEARCH)]
 )
 def test_the_names_of_a_recurrent_model_in_order(attention, writes, random_model, sentences):
     """Additive attention looks before the state moves on, Luong's after it."""
@@ -84,12 +80,9 @@ def test_shapes_are_heads_first(random_model, sentences):
     for side, length in (("source", 7), ("target", 11)):
         expected[f"{side}.tokens"] = (5, length)
         expected[f"{side}.(embedding position input)"] = (5, length, 18)
-    for stack, kind, query_len, key_len in (
-        ("encoder", "self", 7, 7),
-        ("decoder", "self", 11, 11),
-        ("decoder", "cross", 11, 7),
-    ):
-        path = f"{stack}.layers.0.{kind}_attention"
+    lengths = {"encoder.layers.0.self": (7, 7), "decoder.layers.0.self": (11, 11), "decoder.layers.0.cross": (11, 7)}
+    for layer, (query_len, key_len) in lengths.items():
+        path = f"{layer}_attention"
         expected[f"{path}.(query context)"] = (5, 3, query_len, 6)
         expected[f"{path}.(key value)"] = (5, 3, key_len, 6)
         expected[f"{path}.(scores scaled masked weights)"] = (5, 3, query_len, key_len)

@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModel,
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    LlamaConfig,
-    LlamaForCausalLM,
-)
+import transformers as hf
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
@@ -36,7 +28,7 @@ from regard.search.encoder import TextEncoder
 
 TEXT = "The old house at the end of the street was empty."
 NUM_WRITTEN = 30
-KINDS = {"write": AutoModelForCausalLM, "fill": AutoModelForMaskedLM, "search": AutoModel}
+KINDS = {"write": hf.AutoModelForCausalLM, "fill": hf.AutoModelForMaskedLM, "search": hf.AutoModel}
 
 
 def checkpoints() -> list[Path]:
@@ -75,11 +67,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def theirs_of(path: Path) -> Any:
     """Transformers' own reading of a GGUF file; of llama2.c's its Llama with the tensors put back into its order."""
     if path.suffix == ".gguf":
-        return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
+        return hf.AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
     width, inner, layers, heads, key_heads, vocabulary, length = struct.unpack("<7i", path.read_bytes()[:28])
     about = dict(num_attention_heads=heads, num_key_value_heads=key_heads, max_position_embeddings=length)
     sizes = dict(vocab_size=vocabulary, hidden_size=width, intermediate_size=inner, num_hidden_layers=layers)
-    model = LlamaForCausalLM(LlamaConfig(**sizes, **about, rms_norm_eps=1e-5, tie_word_embeddings=True)).eval()
+    model = hf.LlamaForCausalLM(hf.LlamaConfig(**sizes, **about, rms_norm_eps=1e-5, tie_word_embeddings=True)).eval()
     numbers = torch.from_numpy(np.fromfile(path, "<f4", offset=28))
     weights = model.state_dict()
     own = "input_layernorm", *(f"self_attn.{part}_proj" for part in "qkvo"), "post_attention_layernorm"
@@ -106,7 +98,7 @@ if model_files():
         theirs, config = theirs_of(model_file), manifest.model
         ids = tokenizer.encode(TEXT)
         if model_file.suffix == ".gguf":
-            other = AutoTokenizer.from_pretrained(model_file.parent, gguf_file=model_file.name)
+            other = hf.AutoTokenizer.from_pretrained(model_file.parent, gguf_file=model_file.name)
             for text in (TEXT, "x = [1, 22]\n\ty = 3  # naïve 漢字 🙂 it's", "I'LL go\n\n"):
                 assert tokenizer.encode(text) == other(text, add_special_tokens=False)["input_ids"]
         tokens = torch.tensor([[config.bos_id, *ids]])
@@ -133,7 +125,7 @@ if checkpoints():
         manifest = read_manifest(tmp_path / "ours")
         source, _ = open_tokenizers(tmp_path / "ours", manifest.tokenizer)
         model, _ = load_model(tmp_path / "ours")
-        theirs = KINDS.get(manifest.task, AutoModelForSeq2SeqLM).from_pretrained(checkpoint).eval()
+        theirs = KINDS.get(manifest.task, hf.AutoModelForSeq2SeqLM).from_pretrained(checkpoint).eval()
         config = model.config
         ids = [*source.beginning, *source.encode(TEXT), config.eos_id]
         tokens = torch.tensor([ids])

@@ -81,13 +81,9 @@ def test_logits_equal_a_stack_of_torch_layers(placement, activation, random_mode
     source_is_padding = torch.arange(7) >= sentences.source_lengths[:, None]
     target_is_padding = torch.arange(11) >= sentences.target_lengths[:, None]
     memory = encoder(embedded(model, sentences.source), src_key_padding_mask=source_is_padding)
-    hidden = decoder(
-        embedded(model, sentences.target),
-        memory,
-        tgt_mask=torch.ones(11, 11, dtype=torch.bool).triu(1),
-        tgt_key_padding_mask=target_is_padding,
-        memory_key_padding_mask=source_is_padding,
-    )
+    future = torch.ones(11, 11, dtype=torch.bool).triu(1)
+    padding = dict(tgt_key_padding_mask=target_is_padding, memory_key_padding_mask=source_is_padding)
+    hidden = decoder(embedded(model, sentences.target), memory, tgt_mask=future, **padding)
     expected = hidden @ model.output.weight.T
 
     real = sentences.is_real(model)

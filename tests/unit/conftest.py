@@ -11,11 +11,18 @@ import pytest
 from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
+from regard.api import Model, load
 from regard.config import DataConfig, DecodeConfig, ModelConfig
 from regard.folder.manifest import Manifest
 
 if TYPE_CHECKING:
     from serve_fixtures import Running
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Model:
+    """French to English."""
+    return load("fr-en")
 
 
 @pytest.fixture(scope="session")

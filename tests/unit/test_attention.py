@@ -1,6 +1,7 @@
 """Attention by hand, and every fast kernel against the written-out formula."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -89,14 +90,10 @@ def assert_same(kernel, query, key, value, visibility, real=slice(None)) -> None
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("kind", "packed"),
-    [
-        *((kind, False) for kind in ("encoder", "decoder", "cross", "everything", "step")),
-        *((kind, True) for kind in ("encoder", "decoder", "cross", "window")),
-        ("window", False),
-    ],
-)
+KINDS = ("encoder", "decoder", "cross", "window")
+
+
+@pytest.mark.parametrize(("kind", "packed"), [*product(KINDS, (False, True)), ("everything", False), ("step", False)])
 @pytest.mark.parametrize("shared", [1, 2, 4])
 def test_the_fast_kernel_equals_written_out(kind, packed, shared):
     visibility, query_len, key_len = (packed_case if packed else padded_case)(kind)
@@ -121,7 +118,7 @@ def range_by_range(projected, first_key, last_key, first_query, last_query):
     return torch.einsum("hqk,khd->qhd", weights, value), None
 
 
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross", "window"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
     monkeypatch.setattr(kernels, "packed_attention", range_by_range, raising=False)
     monkeypatch.setattr(kernels, "HEAD_DIMS", (10,))

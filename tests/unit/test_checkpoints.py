@@ -1,17 +1,15 @@
 """Checkpoints: there whole or not at all, whatever happens while or after they are written."""
 
 import errno
-import os
 import random
 import resource
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from stopping import Killed, stopped_at
 
 from regard.errors import RegardWarning, TrainingError
 from regard.train.checkpoints import STATE, SUMS, TENSORS, average_best, load_latest, save_best, save_checkpoint
@@ -82,49 +80,19 @@ def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-00000001"]
 
 
-Calls = list[str]
-
-
-@contextmanager
-def failing(patch: pytest.MonkeyPatch, calls: Calls, stop: int, error: Callable[[], BaseException]) -> Iterator[None]:
-    """Whatever changes the disk is noted, and fails from the given call on."""
-
-    def watched(module: Any, name: str) -> None:
-        real = getattr(module, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            first = args[0]
-            what = os.readlink(f"/proc/self/fd/{first}") if name == "fsync" else str(first)
-            calls.append(f"{name} {Path(what).name}")
-            if len(calls) > stop:
-                raise error()
-            return real(*args, **kwargs)
-
-        patch.setattr(module, name, call)
-
-    with patch.context() as patch:
-        for name in ("fsync", "rename", "replace"):
-            watched(os, name)
-        watched(shutil, "rmtree")
-        yield
-
-
-class Killed(BaseException):
-    """The process ends here: nothing of it runs any more."""
+CALLS = ("os.fsync", "os.rename", "os.replace", "shutil.rmtree")
 
 
 @pytest.mark.parametrize("kind", ["killed", "failed"])
-def test_stopped_at_any_call_there_is_a_whole_checkpoint(tmp_path, monkeypatch, kind):
+def test_stopped_at_any_call_there_is_a_whole_checkpoint(tmp_path, kind):
     error = Killed if kind == "killed" else lambda: OSError(errno.ENOSPC, "No space left on device")
-    calls: Calls = []
     for stop in range(99):
         run = tmp_path / f"run{stop}"
         run.mkdir()
         for step in (1, 2):
             save(run, step)
-        calls.clear()
         try:
-            with failing(monkeypatch, calls, stop, error):
+            with stopped_at(stop, *CALLS, error=error) as calls:
                 save(run, 3)
         except (Killed, OSError, TrainingError):
             assert step_of(run) in (2, 3)

@@ -29,12 +29,9 @@ def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pyt
 def test_models_and_bad_ones(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_one_sentence(run("translate", "-m", "no-such-model", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", tmp_path, "Bonjour"), 1)
-    for name, content in (
-        ("model.safetensors", b"\0" * 100),
-        ("config.json", b"{"),
-        ("tokenizer.model", b"x"),
-        ("decoder.onnx", (Path(folder) / "encoder.onnx").read_bytes()),
-    ):
+    other = (folder / "encoder.onnx").read_bytes()
+    damaged = {"model.safetensors": bytes(100), "config.json": b"{", "tokenizer.model": b"x", "decoder.onnx": other}
+    for name, content in damaged.items():
         broken = shutil.copytree(folder, tmp_path / name)
         (broken / name).write_bytes(content)
         result = run("translate", "-m", broken, "Bonjour")

@@ -43,10 +43,8 @@ def one_by_one(model: EncoderOnly, fed: DeviceBatch) -> tuple[Tensor, Tensor]:
     sides = []
     for tokens, lengths in ((tensors.source, tensors.source_lengths), (tensors.target_output, tensors.target_lengths)):
         texts = [row[:length][None] for row, length in zip(tokens, lengths.tolist(), strict=True)]
-        means = [
-            model.encode(text, Layout.padded(torch.tensor([text.shape[1]]), text.shape[1]))[0].mean(dim=0)
-            for text in texts
-        ]
+        layouts = [Layout.padded(torch.tensor([text.shape[1]]), text.shape[1]) for text in texts]
+        means = [model.encode(*each)[0].mean(dim=0) for each in zip(texts, layouts, strict=True)]
         sides.append(torch.stack([mean / mean.norm() for mean in means]))
     return sides[0], sides[1]
 

@@ -58,12 +58,8 @@ def test_wrapped_lines_are_one_sentence_and_stay_wrapped() -> None:
     assert segment_texts(b"Le chat dort\nsur la table\n", ".txt") == ["Le chat dort", "sur la table"]  # fmt: skip
 
 
-class Aligned:
-    text = "The black cat sleeps."
-    alignment = [
-        Link((0, 2), (0, 3), 1.0), Link((3, 7), (10, 13), 1.0), Link((8, 12), (4, 9), 1.0),
-        Link((13, 17), (14, 20), 1.0), Link((17, 18), (20, 21), 1.0),
-    ]  # fmt: skip
+PLACES = [((0, 2), (0, 3)), ((3, 7), (10, 13)), ((8, 12), (4, 9)), ((13, 17), (14, 20)), ((17, 18), (20, 21))]
+ALIGNED = Answer("The black cat sleeps.", [Link(*places, 1.0) for places in PLACES])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +72,7 @@ class Aligned:
     ],
 )
 def test_links_decide_where_a_tag_goes(before: str, after: str) -> None:
-    out = translate_document(before.encode(), ".html", lambda texts: [Aligned()])
+    out = translate_document(before.encode(), ".html", lambda texts: [ALIGNED])
     assert out.data.decode() == after
 
 
@@ -105,12 +101,6 @@ def test_a_tag_inside_a_word_stays_there(before: str, target: str, after: str) -
 def test_objects_notes_and_mentions_are_units(before: str, shown: str, target: str, after: str) -> None:
     out = translate_document(before.encode(), ".html", translator({shown: target}.__getitem__))
     assert out.data.decode() == after and out.warnings == []
-
-
-class Linked:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.alignment = [Link((0, 5), (0, 3), 1.0), Link((len("Grand, second et "), 21), (4, 7), 1.0)]
 
 
 def test_front_matter_and_titles_of_markdown_and_overlapping_tags() -> None:
@@ -142,9 +132,9 @@ def test_a_lost_placeholder_keeps_its_place_and_words_left_out_are_translated_al
     po = translate_document(b'#: a.c\nmsgid "Oui %s"\nmsgstr ""\n', ".po", loses)
     assert po.data == b'#: a.c\n#, fuzzy\nmsgid "Oui %s"\nmsgstr "OUI %s"\n'
     answers = {"Grand, second et chat": "big cat", "Grand, {1} et chat": "big {1} cat", "second": "second one"}
-    out = translate_document(
-        b"Grand, <b>second</b> et chat", ".html", lambda texts: [Linked(answers[text]) for text in texts]
-    )
+    links = [Link((0, 5), (0, 3), 1.0), Link((len("Grand, second et "), 21), (4, 7), 1.0)]
+    page = b"Grand, <b>second</b> et chat"
+    out = translate_document(page, ".html", lambda texts: [Answer(answers[text], links) for text in texts])
     assert out.data == b"Big <b>second one</b> cat" and "in parts" in out.warnings[0]
 
 

@@ -31,12 +31,10 @@ def test_signs_of_a_translation_become_no_marks(answer: str) -> None:
 
 
 def test_where_marks_would_be_lost_the_words_between_them_are_translated() -> None:
-    class Apart:
-        text = "L'école"
-        alignment = [Link((0, 3), (0, 2), 1.0), Link((4, 10), (2, 7), 1.0)]
+    apart = Answer("L'école", [Link((0, 3), (0, 2), 1.0), Link((4, 10), (2, 7), 1.0)])
 
-    def answer(texts: list[str]) -> list[Answer | Apart]:
-        return [Apart() if text == "The school" else Answer(text.upper()) for text in texts]
+    def answer(texts: list[str]) -> list[Answer]:
+        return [apart if text == "The school" else Answer(text.upper()) for text in texts]
 
     # `**L'***école*` has no emphasis in it that anybody could read.
     document = translate_document(b"**The** *school*", ".md", answer)

@@ -75,9 +75,8 @@ def test_runs_keep_their_formats_fields_and_links() -> None:
     # Word cuts runs anywhere and marks them for its spelling.
     cut = '<w:proofErr w:type="spellStart"/><w:r w:rsidR="1"><w:t xml:space="preserve">at </w:t></w:r>'
     link = f'<w:hyperlink r:id="r1">{run("page")}</w:hyperlink>'
-    body = (
-        f"<w:p><w:pPr/>{run('Le ch')}{cut}{run('noir', bold)}{run(' lit la ')}{link}{run(' ')}{field}{run('.')}</w:p>"
-    )
+    texts = f"{run('Le ch')}{cut}{run('noir', bold)}{run(' lit la ')}{link}{run(' ')}{field}{run('.')}"
+    body = f"<w:p><w:pPr/>{texts}</w:p>"
     page = f'<w:document xmlns:w="w" xmlns:r="r"><w:body>{body}</w:body></w:document>'
     assert segment_texts(document(page), ".docx") == ["Le chat noir lit la page 3."]
     out = translate_document(document(page), ".docx", translator(lambda text: "The noir cat reads page 3."))

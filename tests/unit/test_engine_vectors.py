@@ -17,6 +17,7 @@ from regard.model.transformer import Transformer, build
 
 VOCABULARY = 61
 SOURCES = [[7, 11, 3], [5, 3], [9, 9, 42, 17, 33, 3], [3]]
+ALONE = dict(architecture="encoder-only")
 SHAPE = dict(num_encoder_layers=2, num_decoder_layers=1, d_model=26, d_ff=37, num_heads=2)
 
 
@@ -35,10 +36,7 @@ def alone(model: Transformer, source: list[int]) -> np.ndarray:
         return model.encode(torch.tensor([source]), layout)[0].numpy()
 
 
-ALONE = {"architecture": "encoder-only"}
-
-
-@pytest.mark.parametrize("changes", [{}, ALONE, ALONE | {"output_transform": True, "output_bias": True}])
+@pytest.mark.parametrize("changes", [{}, ALONE, ALONE | dict(output_transform=True, output_bias=True)], ids=str)
 @pytest.mark.parametrize("kind", ["onnxruntime", "torch"])
 def test_vectors_are_those_of_each_source_alone(tmp_path: Path, kind: Any, changes: dict[str, Any]) -> None:
     model = saved(tmp_path / "model", **changes)

@@ -1,37 +1,17 @@
 """Whenever the program is killed, what was in the folder is there, and its model is the old, the new, or none."""
 
-import os
+import contextlib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from stopping import Killed, stopped_at
 
 from regard.files import COMPLETE, finish_replacing, fresh_folder, replace_files, write_file
 
 OLD = {"config.json": b"old", "weights": b"old", "old.model": b"old"}
 NEW = {"config.json": b"new", "weights": b"new", "new.model": b"new", "card": b"new"}
 RUN = {"metrics": b"of the run", "run.json": b"of the run"}
-OPERATIONS = ("mkdir", "rename", "replace", "rmdir", "unlink")
-
-
-class Killed(BaseException):
-    """As a dead process, which does nothing more: not even what stands in `except` and `finally`."""
-
-
-def kill_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let so many changes of the folders happen, and none after them."""
-    left = iter(range(number))
-
-    def counted(operation: Any) -> Any:
-        def change(*arguments: Any, **options: Any) -> Any:
-            if next(left, None) is None:
-                raise Killed
-            return operation(*arguments, **options)
-
-        return change
-
-    for name in OPERATIONS:
-        monkeypatch.setattr(os, name, counted(getattr(os, name)))
+CALLS = ("os.mkdir", "os.rename", "os.replace", "os.rmdir", "os.unlink")
 
 
 def place(folder: Path, files: dict[str, bytes], stale: list[str]) -> None:
@@ -47,21 +27,17 @@ def held(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("old", [OLD, {}], ids=["over a model", "into a run"])
-def test_a_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: dict[str, bytes]) -> None:
+def test_a_kill_at_any_moment(tmp_path: Path, old: dict[str, bytes]) -> None:
     seen = set()
     for number in range(100):
         folder = tmp_path / str(number)
         folder.mkdir()
         for name, content in (old | RUN).items():
             (folder / name).write_bytes(content)
-        with monkeypatch.context() as patched:
-            kill_at(number, patched)
-            try:
-                place(folder, NEW, ["old.model"])
-            except Killed:
-                finished = False
-            else:
-                finished = True
+        finished = False
+        with contextlib.suppress(Killed), stopped_at(number, *CALLS):
+            place(folder, NEW, ["old.model"])
+            finished = True
         now = held(folder)
         assert now.items() >= RUN.items()
         config = now.get("config.json", b"")
@@ -79,17 +55,16 @@ def test_a_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, o
     assert finished and seen == {old.get("config.json", b""), b"", b"new"}
 
 
-def test_a_kill_leaves_no_part_of_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_leaves_no_part_of_a_new_folder(tmp_path: Path) -> None:
     for number in range(100):
         folder = tmp_path / str(number) / "model"
         folder.parent.mkdir()
-        with monkeypatch.context() as patched:
-            kill_at(number, patched)
-            try:
+        try:
+            with stopped_at(number, *CALLS):
                 place(folder, NEW, [])
-            except Killed:
-                assert not folder.exists()
-                continue
+        except Killed:
+            assert not folder.exists()
+            continue
         assert held(folder) == NEW
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
         return

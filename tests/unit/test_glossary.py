@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from regard import load
 from regard.api import Model
 from regard.errors import DataError, UsageError
 from regard.translate.glossary import Glossary
@@ -55,36 +54,29 @@ def test_files_that_are_none(tmp_path: Path, content: bytes, message: str) -> No
         Glossary.load(path)
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return load("fr-en")
+TWO_TERMS = {"chat": "kitten", "table rouge": "scarlet desk"}
 
 
 @pytest.mark.parametrize(
     "source, glossary, expected, gone",
     [
-        (
-            "Le chat dort sur la table rouge.",
-            {"chat": "kitten", "table rouge": "scarlet desk"},
-            ["The kitten ", " scarlet desk."],
-            ["cat", "red", "table"],
-        ),
+        ("Le chat dort sur la table rouge.", TWO_TERMS, ["The kitten ", " scarlet desk."], ["cat", "red", "table"]),
         ("Le Chat est noir.", {"chat": "kitten"}, ["itten is black."], ["cat"]),
         ("Les chats dorment.", {"chat": "kitten"}, ["Cats"], ["kitten"]),
         ("Paris est grand.", {"Paris": "Lutetia"}, ["Lutetia is"], ["Paris"]),
     ],
 )
-def test_the_search_writes_the_terms(model, source, glossary, expected, gone):
-    text = model.translate(source, glossary=glossary)
+def test_the_search_writes_the_terms(bundled, source, glossary, expected, gone):
+    text = bundled.translate(source, glossary=glossary)
     assert all(each in text for each in expected)
     assert not any(each in text for each in gone)
 
 
-def test_the_alignment_and_the_scores_are_those_of_the_text_and_a_banned_term_is_refused(model: Model) -> None:
+def test_the_alignment_and_the_scores_are_those_of_the_text_and_a_banned_term_is_refused(bundled: Model) -> None:
     source = "Le chat dort."
-    plain = model.translate(source, details=True, glossary={"chat": "kitten"})
+    plain = bundled.translate(source, details=True, glossary={"chat": "kitten"})
     assert plain.alignment is None
-    found = model.translate(source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"})
+    found = bundled.translate(source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"})
     assert len(found.alternatives) > 1 and all("kitten" in each for each in found.alternatives)
     assert found.alignment is not None
     words = [(source[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment]
@@ -93,4 +85,4 @@ def test_the_alignment_and_the_scores_are_those_of_the_text_and_a_banned_term_is
     assert not best.edited and len(best.token_log_probabilities) == len(best.tokens) + 1
     assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))
     with pytest.raises(UsageError, match="both banned and asked for"):
-        model.translate("Le chat dort.", banned=["kitten"], glossary={"chat": "kitten"})
+        bundled.translate("Le chat dort.", banned=["kitten"], glossary={"chat": "kitten"})

@@ -5,6 +5,8 @@ import pytest
 from regard.errors import UsageError
 from regard.text import language
 
+ENGLISH = "Where is the cat today, my friend?"
+
 
 @pytest.mark.parametrize(
     ("text", "code"),
@@ -28,32 +30,18 @@ def test_a_text_without_letters_is_in_no_language_and_without_the_package_all(mo
     assert language.rank(" \n") == language.rank("!!! 🙂 12:30") == []
     monkeypatch.setattr(language, "_model", lambda: None)
     assert language.detector() is None
-    assert language.sure_language("Where is the cat today, my friend?") == ""
+    assert language.sure_language(ENGLISH) == ""
     with pytest.raises(UsageError, match="pip install fasttext-predict"):
         language.rank("Bonjour")
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Where is the cat today, my friend?", "en"),
-        ("Where is it?", "en"),
-        ("Is it?", ""),
-        ("1 2 3 " * 200 + "Where is the cat today, my friend?", ""),
-    ],
-)
-def test_a_language_is_sure_where_there_are_letters_enough(text: str, code: str) -> None:
-    assert language.sure_language(text) == code
-
-
-def test_of_two_languages_one_may_be_much_likelier() -> None:
+def test_a_language_is_sure_where_there_are_letters_enough_and_one_of_two_much_likelier() -> None:
+    assert language.sure_language(ENGLISH) == language.sure_language("Where is it?") == "en"
+    assert language.sure_language("Is it?") == language.sure_language("1 2 3 " * 200 + ENGLISH) == ""
     assert language.sure_language("Good morning everyone", ("fr", "en")) == "en"
     assert language.sure_language("L'an neuf, yes!", ("en", "fr")) == "fr"
     assert language.sure_language("Quel but incroyable !", ("fr", "en")) == ""
     assert [language.main_language(code) for code in ("pt-BR", "zh_Hant")] == ["pt", "zh"]
-
-
-ENGLISH = "Where is the cat today, my friend?"
 
 
 @pytest.mark.parametrize(

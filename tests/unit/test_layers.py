@@ -1,17 +1,20 @@
-"""Embedding, positions, layouts, linear maps and dropout: by hand, and what each promises."""
+"""Embedding, positions, layouts, linear maps, dropout and norms: by hand, and what each promises."""
 
 import math
 from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropout, quartered_dropout
+from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
+from regard.model.norm import MOMENTUM, MaskedBatchNorm, mark_words
 from regard.model.position import PositionalEncoding, sinusoidal
+from regard.trace import Trace
 
 PLACES = torch.arange(5)[None]
 
@@ -109,3 +112,56 @@ def test_nothing_falls_without_training_and_everything_with_certainty() -> None:
     assert torch.equal(Dropout(0.0)(x), x)
     assert not Dropout(1.0)(x).any()
     assert (quartered_dropout(x, 0.9999999) == 0).float().mean() > 0.5
+
+
+# ------------------------------------------------------------ Add & Norm, over words alone
+
+
+def test_dropout_takes_the_output_and_leaves_the_residual_path(tiny_config):
+    """Section 5.4: applied to the output of each sub-layer before it is added to what came in."""
+    x = torch.randn(2, 5, 18)
+    for placement in ("post", "pre"):
+        layer = FeedForward(tiny_config(norm_placement=placement), dropout=1.0)
+        trace = Trace()
+        layer(x, trace=trace)
+        assert trace["output"].any()
+        assert torch.equal(trace["residual"], x)
+
+
+def test_batch_norm_without_padding_is_torch_s():
+    ours, theirs = MaskedBatchNorm(7, eps=1e-5), nn.BatchNorm1d(7, eps=1e-5, momentum=MOMENTUM)
+    mark_words(ours, torch.ones(3, 5, dtype=torch.bool))
+    for _ in range(3):
+        x = torch.randn(3, 5, 7) * 2 + 1
+        torch.testing.assert_close(ours(x), theirs(x.flatten(0, 1)).view(3, 5, 7))
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+    torch.testing.assert_close(ours.running_variance, theirs.running_var)
+    x = torch.randn(3, 5, 7)
+    torch.testing.assert_close(ours.eval()(x), theirs.eval()(x.flatten(0, 1)).view(3, 5, 7))
+
+
+def statistics(model) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.named_buffers()}
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
+def test_in_training_packed_equals_padded(architecture, placement, random_model, sentences):
+    """Logits, gradients and what is remembered: padding has no part in any."""
+    norms = dict(norm="batch", norm_placement=placement, embedding_norm=True)
+    model = random_model(architecture=architecture, **norms).double().train()
+    before = statistics(model)
+    padded = sentences.real(model)
+    after = statistics(model)
+    toward = torch.randn_like(padded)
+    gradients = torch.autograd.grad((padded * toward).sum(), list(model.parameters()))
+    for name, value in before.items():
+        assert not torch.equal(value, after[name]), name
+        model.get_buffer(name).copy_(value)
+    packed = sentences.packed(model)[0]
+    torch.testing.assert_close(packed, padded)
+    for name, value in statistics(model).items():
+        torch.testing.assert_close(value, after[name])
+    again = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
+    for ours, theirs in zip(again, gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -164,13 +164,9 @@ def shares(*shape: int) -> np.ndarray:
 
 def test_weights_of_any_framework_are_shown() -> None:
     encoder, decoder, cross = shares(2, 5, 3, 3), shares(4, 1, 2, 2), shares(4, 7, 2, 3)
-    view = attention(
-        encoder=torch.from_numpy(encoder).to(torch.float64).requires_grad_(),
-        decoder=[torch.from_numpy(layer)[None] for layer in decoder],
-        cross=cross.tolist(),
-        source=SOURCE,
-        target=TARGET,
-    )
+    tensor = torch.from_numpy(encoder).to(torch.float64).requires_grad_()
+    layers = [torch.from_numpy(layer)[None] for layer in decoder]
+    view = attention(encoder=tensor, decoder=layers, cross=cross.tolist(), source=SOURCE, target=TARGET)
     data = carried(view.html())
     stacks = {"encoder.layers.{}.self": encoder, "decoder.layers.{}.self": decoder, "decoder.layers.{}.cross": cross}
     for kind, given in stacks.items():

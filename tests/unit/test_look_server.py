@@ -1,7 +1,6 @@
 """The page's server: what it answers, and whom it refuses."""
 
 import html
-import http.client
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from look_fixtures import SENTENCE, make_subject
+from serve_fixtures import Answer, request
 from web_fixtures import serving
 
 import regard
@@ -35,43 +35,34 @@ def server(session: Session) -> Iterator[Server]:
         yield server
 
 
-def ask(
-    server: Server, path: str, body: Any = None, headers: dict[str, str] | None = None
-) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
-    try:
-        if body is None:
-            connection.request("GET", path, headers=headers or {})
-        else:
-            text = body if isinstance(body, str) else json.dumps(body)
-            kind = {"Content-Type": "application/json"}
-            connection.request("POST", path, text, kind | (headers or {}))
-        answer = connection.getresponse()
-        return answer, answer.read()
-    finally:
-        connection.close()
+def ask(server: Server, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+    address = ("127.0.0.1", server.server_port)
+    if body is None:
+        return request(address, "GET", path, headers=headers)
+    text = body if isinstance(body, str) else json.dumps(body)
+    return request(address, "POST", path, text, {"Content-Type": "application/json", **(headers or {})})
 
 
 def answered(server: Server, path: str, body: Any = None) -> Any:
-    answer, content = ask(server, path, body)
-    assert answer.status == 200, content
-    assert answer.getheader("Content-Type") == "application/json"
-    return json.loads(content)
+    answer = ask(server, path, body)
+    assert answer.status == 200, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    return answer.json
 
 
 def refused(server: Server, status: int, path: str, body: Any = None, **headers: str) -> str:
-    answer, content = ask(server, path, body, headers)
-    assert answer.status == status, content
-    assert answer.getheader("Content-Type") == "application/json"
-    message: str = json.loads(content)["error"]
+    answer = ask(server, path, body, headers)
+    assert answer.status == status, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    message: str = answer.json["error"]
     assert message and "\n" not in message
     return message
 
 
 def numbers(server: Server, path: str) -> np.ndarray:
-    answer, content = ask(server, path)
-    assert answer.status == 200, content
-    return np.frombuffer(content, dtype="<f4")
+    answer = ask(server, path)
+    assert answer.status == 200, answer.body
+    return np.frombuffer(answer.body, dtype="<f4")
 
 
 def test_the_document_and_every_value_come_as_they_are(server: Server, session: Session) -> None:
@@ -142,20 +133,20 @@ def test_only_this_machine_and_its_own_page_are_answered(server: Server) -> None
     refused(server, 403, "/api/whatif", {"edits": []}, Origin="http://evil.example")
     refused(server, 403, "/api/whatif", {"edits": []}, Origin="null")
     own = {"Origin": server.url.rstrip("/")}
-    assert ask(server, "/api/whatif", {"edits": []}, own)[0].status == 200
+    assert ask(server, "/api/whatif", {"edits": []}, own).status == 200
     refused(server, 403, "/api/pca", Origin="http://127.0.0.1:1")
     # As it comes through a forwarded port.
     forwarded = {"Host": "localhost:8080", "Origin": "http://localhost:8080"}
-    assert ask(server, "/api/pca", headers=forwarded)[0].status == 200
+    assert ask(server, "/api/pca", headers=forwarded).status == 200
 
 
 def test_the_code_of_every_box_is_a_page_with_its_line_marked(server: Server, session: Session) -> None:
     places = document(session, 0)["code"]
     assert {"scores", "weights", "embedding", "position", "norm", "hidden", "search"} <= set(places)
     for box, place in places.items():
-        answer, content = ask(server, f"/api/code/{box}?run=0")
+        answer = ask(server, f"/api/code/{box}?run=0")
         assert answer.headers.get_content_type() == "text/html"
-        [shown] = re.findall("<pre>(.*)</pre>", content.decode(), re.DOTALL)
+        [shown] = re.findall("<pre>(.*)</pre>", answer.body.decode(), re.DOTALL)
         [marked] = re.findall('<mark id="here">(.*)</mark>', shown)
         file = Path(regard.__file__).parent / place["file"].removeprefix("src/regard/")
         text = file.read_text(encoding="utf-8")
@@ -177,7 +168,7 @@ def test_what_is_not_there_or_no_change_is_said_in_json(server: Server) -> None:
         refused(server, 404, path)
     refused(server, 404, "/index.html%00.js")
     kind = {"Content-Type": "text/plain"}
-    assert ask(server, "/api/whatif", '{"edits": []}', kind)[0].status == 400
+    assert ask(server, "/api/whatif", '{"edits": []}', kind).status == 400
     for body in ("{", "[]", '{"edits": 1}', '{"edits": [1]}', '{"edits": [{"kind": "x"}]}'):
         refused(server, 400, "/api/whatif", body)
     # What is too long is not read: it is refused by the length it announces.
@@ -187,20 +178,20 @@ def test_what_is_not_there_or_no_change_is_said_in_json(server: Server) -> None:
 def test_the_page_is_served_under_its_policy(server: Server) -> None:
     kinds = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
     for name in page_names():
-        answer, content = ask(server, f"/{name}")
-        assert answer.status == 200 and content
+        answer = ask(server, f"/{name}")
+        assert answer.status == 200 and answer.body
         kind = kinds.get(name.rpartition(".")[2])
         if kind:
-            assert answer.getheader("Content-Type") == f"{kind}; charset=utf-8"
-        imported = re.findall(r'^import .* from "\./([\w./]+)"', content.decode(errors="replace"), re.M)
+            assert answer.headers["Content-Type"] == f"{kind}; charset=utf-8"
+        imported = re.findall(r'^import .* from "\./([\w./]+)"', answer.body.decode(errors="replace"), re.M)
         assert set(imported) <= set(page_names())
-    assert ask(server, "/")[1] == ask(server, "/index.html")[1]
+    assert ask(server, "/").body == ask(server, "/index.html").body
     for path in ("/", "/api/document", "/api/tensor/memory", "/api/nothing"):
-        answer, _ = ask(server, path)
-        policy = answer.getheader("Content-Security-Policy", "")
+        headers = ask(server, path).headers
+        policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'self';") and "unsafe" not in policy
-        assert answer.getheader("X-Content-Type-Options") == "nosniff"
-        assert answer.getheader("Cache-Control") == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
 
 
 def test_another_text_in_any_model_that_is_here(server: Server, session: Session) -> None:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_fixtures import assert_one_sentence, run
@@ -78,13 +79,9 @@ def test_models_that_cannot_be_served_are_left_out_and_named(tmp_path: Path, mon
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     folder = make_model_folder(tmp_path / "fr-en")
     settings = {"PORT": "0", "SERVE": str(folder), "KEYS": KEY, "THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regard", "serve"],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **{f"REGARD_{name}": value for name, value in settings.items()}},
-    )
+    environment = {**os.environ, **{f"REGARD_{name}": value for name, value in settings.items()}}
+    pipes: Any = dict(stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", "regard", "serve"], env=environment, **pipes)
     assert process.stdout is not None
     first = process.stdout.readline()
     found = re.match(r"http://127\.0\.0\.1:(\d+)/  serves fr-en", first)

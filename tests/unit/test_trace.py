@@ -39,15 +39,11 @@ def test_an_edit_must_give_a_value_of_the_same_shape(edit, message):
         keep(Trace(edits={"memory": edit}), "memory", torch.ones(5, 3))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"num_decoder_layers": 1},
-        {"architecture": "decoder-only", "norm_placement": "pre", "position": "rotary"},
-        {"architecture": "encoder-only", "embedding_norm": True, "feed_forward": "gated-silu"},
-    ],
-    ids=["paper", "decoder-only", "encoder-only"],
-)
+WRITES = dict(architecture="decoder-only", norm_placement="pre", position="rotary")
+READS = dict(architecture="encoder-only", embedding_norm=True, feed_forward="gated-silu")
+
+
+@pytest.mark.parametrize("changes", [dict(num_decoder_layers=1), WRITES, READS], ids=str)
 def test_every_value_can_be_edited(changes, random_model, sentences):
     """No name is a mere copy: a change to any of them reaches the probabilities."""
     model = random_model(**changes)

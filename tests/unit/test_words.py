@@ -64,15 +64,8 @@ def test_a_hostile_word_has_a_bounded_number_of_spellings(end: str) -> None:
     assert (len(found) == 1) == bool(end)
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("a a a a a a a a", True),
-        ("a a a a a a a", False),
-        ("we go and we go and we go and", True),
-        ("the cat and the dog and the bird and the fish", False),
-        ("", False),
-    ],
-)
-def test_loops(text: str, expected: bool) -> None:
-    assert is_looping(text.split()) is expected
+def test_loops() -> None:
+    for text in ("a a a a a a a a", "we go and we go and we go and"):
+        assert is_looping(text.split()) is True
+    for text in ("a a a a a a a", "the cat and the dog and the bird and the fish", ""):
+        assert is_looping(text.split()) is False

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import BOS, EOS, PAD, ToyModel, bigram, contains, hashed, log_probabilities, toy_attention
+from toys import BOS, EOS, PAD, SOURCES, ToyModel, bigram, contains, hashed, log_probabilities, toy_attention
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, beam, search
 from regard.decode.single_path import NUM_SHOWN
 
-SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 SEEDS = st.integers(0, 1 << 30)
 LAWS = settings(max_examples=15)
 

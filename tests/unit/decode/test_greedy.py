@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from toys import ToyModel, bigram, hashed, log_probabilities
+from toys import SOURCES, ToyModel, bigram, hashed, log_probabilities
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search, stream
 from regard.errors import UsageError
 
 GREEDY = DecodeConfig(method="greedy")
-SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 
 
 def only(results):

@@ -7,13 +7,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import ToyModel, hashed
+from toys import SOURCES, ToyModel, hashed
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
 from regard.decode.sampling import draw, keep_top_k, keep_top_p, penalise
 
-SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 BOTH = pytest.mark.parametrize("make", [np.array, torch.tensor], ids=["numpy", "torch"])
 
 
@@ -66,14 +65,9 @@ def test_a_draw_is_always_possible_and_numpy_equals_torch(values, top_k, top_p, 
     assert token == int(draw(of_torch, np.array([uniform]))[0])
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        DecodeConfig(method="sample", seed=11),
-        DecodeConfig(method="sample", seed=11, temperature=0.7, top_k=5, top_p=0.8, n_best=3),
-    ],
-)
-def test_a_sampled_output_depends_on_seed_and_number_only(config):
+@pytest.mark.parametrize("changes", [{}, dict(temperature=0.7, top_k=5, top_p=0.8, n_best=3)])
+def test_a_sampled_output_depends_on_seed_and_number_only(changes):
+    config = DecodeConfig(method="sample", seed=11, **changes)
     logits = hashed(11)
     together = search(ToyModel(logits), SOURCES, config)
     assert together == search(ToyModel(logits), SOURCES, config)

@@ -16,12 +16,8 @@ from regard.search.index import INDEX, Index, build, load, update
 
 
 def same(one: Index, other: Index) -> bool:
-    return (
-        [(e.path, e.start, e.num_passages) for e in one.entries]
-        == [(e.path, e.start, e.num_passages) for e in other.entries]
-        and one.passages == other.passages
-        and np.array_equal(one.vectors, other.vectors)
-    )
+    entries = [[(e.path, e.start, e.num_passages) for e in index.entries] for index in (one, other)]
+    return entries[0] == entries[1] and one.passages == other.passages and np.array_equal(one.vectors, other.vectors)
 
 
 def test_a_kept_index_is_the_one_in_memory(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:

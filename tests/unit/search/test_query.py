@@ -102,20 +102,12 @@ def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> No
     assert itself.text == "The cat sleeps." and "sleeps" in [m.word for m in itself.matches]
 
 
-@pytest.mark.parametrize(
-    ("query", "options", "message"),
-    [
-        ("  ", {}, "must have words"),
-        ("a", {"top": 0}, "top must be at least 1"),
-        ("cat " * 99, {}, "at most 66 tokens"),
-    ],
-)
-def test_what_cannot_be_asked(reader, texts, query, options, message):
-    with pytest.raises(UsageError, match=message):
-        find(reader, query, [texts], **options)  # type: ignore[arg-type]
-
-
-def test_an_index_belongs_to_its_model(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_asked_and_an_index_of_another_model(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
+    for query, message in {"  ": "must have words", "cat " * 99: "at most 66 tokens"}.items():
+        with pytest.raises(UsageError, match=message):
+            find(reader, query, [texts])
+    with pytest.raises(UsageError, match="top must be at least 1"):
+        find(reader, "a", [texts], top=0)
     index = build(reader, [texts])
     other = Index(index.entries, index.passages, index.vectors, "of another model")
     with pytest.raises(UsageError, match="the model that made it"):

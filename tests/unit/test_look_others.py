@@ -1,11 +1,13 @@
-"""Recurrent models on the page: the same look, what it shows of them, and what it refuses."""
+"""Recurrent models on the page: the same look, what it shows of them, and what it refuses; and a text with a blank."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_fixtures import MAKERS
 from look_fixtures import SENTENCE, make_subject, save_subject
 
+from regard.api import import_model
 from regard.config import DecodeConfig
 from regard.errors import UsageError
 from regard.look.session import Session
@@ -17,9 +19,8 @@ DECODE = DecodeConfig(no_repeat_ngram=3, max_length=9, beam=3)
 
 
 def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
-    return make_subject(
-        architecture=cell, attention=attention, position="none", num_encoder_layers=1, num_decoder_layers=1, d_state=34
-    )
+    sizes = dict(num_encoder_layers=1, num_decoder_layers=1, d_state=34)
+    return make_subject(architecture=cell, attention=attention, position="none", **sizes)
 
 
 @pytest.mark.parametrize("attention", ["none", "general"])
@@ -56,3 +57,20 @@ def test_what_a_recurrent_model_has_not(attention: str, change: dict[str, object
     look = Look(Session(recurrent(attention), SENTENCE, DECODE))
     with pytest.raises(UsageError, match=message):
         look.session.whatif([change])
+
+
+def test_a_blank_is_looked_into(tmp_path: Path) -> None:
+    MAKERS["bert"](tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    look = look_at(tmp_path / "ours", "Jane [MASK] l'Afrique.")
+    told = look.document()
+    assert told["target"] is None and told["steps"] == [] and told["hypotheses"] == []
+    strings = told["source"]["token_strings"]
+    assert strings[0] == "[CLS]" and strings[-1] == "[SEP]" and strings.count("[MASK]") == 1
+    place = strings.index("[MASK]")
+    best = int(np.argmax(look.trace["probabilities"][place]))
+    assert told["output"][place]["token"] == best
+    assert [each["token"] for each in told["output"]][:place] == told["source"]["tokens"][:place]
+    assert "[MASK]" not in look.text
+    look.save(tmp_path / "look.html")
+    assert (tmp_path / "look.html").stat().st_size > 50_000

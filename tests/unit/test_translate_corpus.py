@@ -109,7 +109,7 @@ def test_of_pairs_one_side_is_translated_in_the_place_of_the_other(job: Job, sid
     again = replace(job, side=side, output=f"{job.output}-again")
     again.run(executing_with(lambda *_: ["a\tb\r\nc\nd"]), silent)
     columns = ("un", "a b c d", "x") if side == 1 else ("a b c d", "one", "x")
-    assert (Path(again.output) / "text.fr").read_text() == "\t".join(columns) + "\n"
+    assert (Path(again.output) / "text.fr").read_bytes().decode() == "\t".join(columns) + "\n"
 
 
 @pytest.mark.parametrize("side", [1, 2])

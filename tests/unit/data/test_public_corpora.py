@@ -139,7 +139,8 @@ def test_a_recipes_file_is_found_however_it_is_packed(tmp_path: Path) -> None:
 
 def test_a_corpus_is_fetched(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = DataFile("mine/x.fr", (Source(f"{web.url}/x.fr"),))
-    monkeypatch.setattr(listing, "CORPORA", (make(file),))
+    mine = PublicCorpus("mine", "x", "x", "CC0", "https://example.org", None, (file,))
+    monkeypatch.setattr(listing, "CORPORA", (mine,))
     web.pages["/x.fr"] = Page(b"un\n")
     ran = run("data", "get", "mine", "--data", tmp_path, "--json")
     assert ran.exit_code == 0, ran.output

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from fixtures import make_model_folder
+from fixtures import make_model_folder, randomize_vectors
 from hypothesis import HealthCheck, settings
 from torch import Tensor
 
@@ -181,16 +181,10 @@ def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Model
     """A tiny model with every weight random: biases and gains too, which begin at 0 and 1."""
 
     def make(dropout: float = 0.0, **changes: Any) -> Model:
-        model = build(tiny_config(**changes), dropout)
-        with torch.no_grad():
-            for name, weight in model.named_parameters():
-                if name.endswith("norm.weight"):
-                    weight.uniform_(0.5, 1.5)
-                elif weight.dim() == 1:
-                    weight.uniform_(-0.5, 0.5)
-            for name, statistic in model.named_buffers():
-                statistic.uniform_(*((3.0, 5.0) if name.endswith("variance") else (-0.5, 0.5)))
-        return model.eval()
+        model = randomize_vectors(build(tiny_config(**changes), dropout))
+        for name, statistic in model.named_buffers():
+            statistic.uniform_(*((3.0, 5.0) if name.endswith("variance") else (-0.5, 0.5)))
+        return model
 
     return make
 

@@ -46,6 +46,17 @@ def randomize(model: Any) -> Any:
     return model.eval()
 
 
+def randomize_vectors(model: Model) -> Model:
+    """Biases and gains random too, within bounds."""
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("norm.weight"):
+                weight.uniform_(0.5, 1.5)
+            elif weight.dim() == 1:
+                weight.uniform_(-0.5, 0.5)
+    return model.eval()
+
+
 def save_model(model: Model, folder: Path, weights: Any = "fp32", *, graphs: bool = True) -> Path:
     """A folder with a tokenizer's file that is empty."""
     manifest = Manifest(model=model.config, weights=weights)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fixtures import tokenizer
+from fixtures import randomize_vectors, tokenizer
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_tensors
@@ -28,13 +28,7 @@ def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subjec
     config = ModelConfig(**{**sizes, **changes})
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = build(config).eval()
-        with torch.no_grad():
-            for path, weight in network.named_parameters():
-                if path.endswith("norm.weight"):
-                    weight.uniform_(0.5, 1.5)
-                elif weight.dim() == 1:
-                    weight.uniform_(-0.5, 0.5)
+        network = randomize_vectors(build(config))
     manifest = Manifest(source_language="fr", target_language="en", model=config, decode=DecodeConfig(**SEARCH))
     return Subject(name, manifest, network, vocabulary, vocabulary)
 

@@ -1,11 +1,9 @@
 """Real office files, written by LibreOffice from flat OpenDocument text."""
 
 import subprocess
-import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent / "browser"))
-from find_tools import find_office
+from browser.find_tools import find_office
 
 _NAMESPACES = " ".join(
     f'xmlns:{short}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'

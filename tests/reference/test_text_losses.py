@@ -32,14 +32,11 @@ def batch_of(kind: str, packed: bool, vocab_size: int) -> tuple[Batch, list[tupl
     answers = np.where(asked, batch.target_output, PAD_ID)
     given = np.where(answers != PAD_ID, 4, batch.target_output)
     batch = Batch(**{**vars(batch), "target_input": given, "target_output": answers})
-    ends = np.cumsum(batch.target_lengths) if packed else None
+    ends = np.cumsum(batch.target_lengths) if packed else batch.target_lengths
     rows = []
-    for number, length in enumerate(batch.target_lengths.tolist()):
-        if ends is None:
-            rows.append((given[number, :length].tolist(), answers[number, :length].tolist()))
-        else:
-            part = slice(ends[number] - length, ends[number])
-            rows.append((given[0, part].tolist(), answers[0, part].tolist()))
+    for number, (length, end) in enumerate(zip(batch.target_lengths, ends, strict=True)):
+        place = (0 if packed else number, slice(end - length, end))
+        rows.append((given[place].tolist(), answers[place].tolist()))
     return batch, [row for row in rows if row[0] and row[0][0] != PAD_ID]
 
 

@@ -174,15 +174,10 @@ def test_a_catalogue_keeps_its_keyboard_letters_and_spaces() -> None:
     assert [entry.msgstr for entry in found] == list(expected.values())
 
 
-@pytest.mark.parametrize(
-    "cue, texts",
-    [
-        ("JEAN : Quoi ?\nMARIE : Rien.", ["JEAN : Quoi ?", "MARIE : Rien."]),
-        ("John: What\nis it?\nMary Ann: Nothing.", ["John: What is it?", "Mary Ann: Nothing."]),
-    ],
-)
-def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
-    assert segment_texts(CUE.format(cue).encode(), ".srt") == texts
+def test_each_speaker_is_translated_alone() -> None:
+    for cue in ("JEAN : Quoi ?\n|MARIE : Rien.", "John: What\nis it?\n|Mary Ann: Nothing."):
+        texts = [" ".join(said.split()) for said in cue.split("|")]
+        assert segment_texts(CUE.format(cue.replace("|", "")).encode(), ".srt") == texts
 
 
 @pytest.mark.parametrize(

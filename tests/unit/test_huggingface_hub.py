@@ -50,13 +50,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub, tmp_path, monkeypatch):
     theirs, _ = MAKERS["gpt2"](tmp_path / "theirs")
-    files = {
-        **files_of(theirs),
-        "pytorch_model.bin": b"a program",
-        "onnx/model.onnx": b"1",
-        "1_Pooling/config.json": b"{}",
-    }
-    hub.repositories["them/small"] = Repository(files, sha="c" * 40)
+    others = {"pytorch_model.bin": b"a program", "onnx/model.onnx": b"1", "1_Pooling/config.json": b"{}"}
+    hub.repositories["them/small"] = Repository({**files_of(theirs), **others}, sha="c" * 40)
     answer = regard(hub, tmp_path, "get", "hf:them/small@v1", "--name", "gpt")
     assert answer.returncode == 0, answer.stderr
     folder = tmp_path / "models" / "gpt"

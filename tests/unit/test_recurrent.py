@@ -82,12 +82,8 @@ def test_an_edited_state_goes_on(random_model, sentences):
     assert not torch.allclose(weights[:, 0], weights[:, 1])
 
 
-@pytest.fixture
-def folder(random_model, tmp_path: Path) -> Path:
-    return save_model(random_model(**ADDITIVE), tmp_path / "m")
-
-
-def test_the_torch_engine_runs_it(folder: Path):
+def test_the_torch_engine_runs_it(random_model, tmp_path: Path):
+    folder = save_model(random_model(**ADDITIVE), tmp_path / "m")
     assert not (folder / "decoder.onnx").exists()
     assert isinstance(open_engine(folder), TorchEngine)
     with pytest.raises(UsageError) as caught:

@@ -152,9 +152,8 @@ def test_save_and_load_are_the_same_bytes_and_a_wrong_file_is_named(tokenizer: T
         with pytest.raises(ModelError, match=r"tokens\.model must be a"):
             Tokenizer.load(path)
     other = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences(101)), model_writer=other, vocab_size=31, minloglevel=2
-    )
+    options = dict(model_writer=other, vocab_size=31, minloglevel=2)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(sentences(101)), **options)
     with pytest.raises(ModelError, match="trained by regard"):
         Tokenizer(other.getvalue())
 

@@ -167,7 +167,7 @@ class TrainConfig(Settings):
     """validations without improvement before stopping; 0 turns it off"""
     precision: Precision = "auto"
     """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere: on a processor with AMX ask for bf16"""
-    keep_tolerance: Annotated[float, "not negative"] = 0.3
+    keep_tolerance: Annotated[float, "not negative"] = 0.5
     """BLEU that the text of keep may lose; weights that lose more are not chosen"""
     device: str = "auto"
     """auto, cpu, cuda, mps"""

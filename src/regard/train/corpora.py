@@ -138,10 +138,18 @@ def _mixture(data: DataConfig, rows: Column, folder: Path) -> Mixture | None:
     return None if (weights == 1).all() else Mixture(bounds, weights.tolist())
 
 
+def files_of(data: DataConfig) -> list[str]:
+    """The files of the training text.
+
+    >>> files_of(DataConfig(pairs=("a.tsv#news@0.3", "b.tsv")))
+    ['a.tsv', 'b.tsv']
+    """
+    return [*data.source, *data.target, *data.text, *(split_label(split_weight(name)[0])[0] for name in data.pairs)]
+
+
 def _index(data: DataConfig, seed: int) -> dict[str, Any]:
     """Settings, sizes and times of the files, to recognise text that was read from the same files."""
-    names = [*data.source, *data.target, *data.valid_source, *data.valid_target]
-    names += [split_label(name)[0] for name in data.pairs]
+    names = [*files_of(data), *data.valid_source, *data.valid_target]
     # A missing file is left out: the text is read anew, and the reader raises the error.
     stats = [(name, os.stat(name)) for name in names if os.path.exists(name)]
     files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]

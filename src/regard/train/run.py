@@ -29,7 +29,6 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig
-from regard.data.corpus import split_label
 from regard.data.lessons import LESSON, write_lesson
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import digest, temporary_path, try_lock, write_file
@@ -245,8 +244,7 @@ def _read(data: DataConfig, seed: int, output: Path, say: Say, processes: Proces
     else:
         corpus, valid = corpora.open_corpora(output / TEXT, data)
     if processes.is_first and said:  # nothing is said of text that was read before an interruption
-        names = [*data.source, *data.target, *data.text, *(split_label(name)[0] for name in data.pairs)]
-        checksums = {Path(name).name: digest(Path(name)) for name in names}
+        checksums = {Path(name).name: digest(Path(name)) for name in corpora.files_of(data)}
         write_file(output / ABOUT_TEXT, json.dumps({"said": said, "checksums": checksums}).encode())
     return corpus, valid
 

@@ -105,7 +105,8 @@ def api_page() -> str:
     """Every public name, with its signature and its docstring."""
     pages = ["# The library", "", "Written by `docs/reference/generate.py` from the docstrings.", ""]
     pages += [
-        "`ModelConfig`, `DataConfig`, `TrainConfig` and `DecodeConfig` take the [settings](settings.md) by name.",
+        "`ModelConfig`, `DataConfig`, `TrainConfig` and `DecodeConfig` take the [settings](settings.md) by name;",
+        "[a training loop of your own](../how-to/own-loop.md) shows what they are for.",
         "",
     ]
     for chapter, (module, names) in LIBRARY.items():

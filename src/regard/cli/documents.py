@@ -114,15 +114,12 @@ def _load(data: bytes, suffix: str, encoding: str | None, choice: ModelChoice, s
 def _count(path: Path, encoding: str | None, choice: ModelChoice, memory: Path | None) -> dict[str, int]:
     data, suffix = _read(path)
     segments = segment_texts(data, suffix, encoding)
-    counts = {"segments": len(segments), "different": len(set(segments)), "words": sum(map(_num_words, segments))}
+    words = [word for text in segments for word in text.split() if any(map(str.isalnum, word))]
+    counts = {"segments": len(segments), "different": len(set(segments)), "words": len(words)}
     if memory is not None:
         known = Memory(memory, _load(data, suffix, encoding, choice, segments).manifest.languages)
         counts["in the memory"] = sum(segment in known for segment in segments)
     return counts
-
-
-def _num_words(text: str) -> int:
-    return sum(any(map(str.isalnum, word)) for word in text.split())
 
 
 def _translate(

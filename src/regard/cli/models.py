@@ -72,10 +72,8 @@ def _list(as_json: bool) -> None:
         task = info.manifest.task
         does = " to ".join(info.languages) if task == "translate" else task
         where = "bundled" if info.bundled else str(info.folder)
-        typer.echo(
-            f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
-            f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
-        )
+        size = f"{info.num_parameters / 1e6:>6.1f} M parameters {info.num_bytes / 1e6:>7.1f} MB"
+        typer.echo(f"{info.name:<16} {does:<12} {size} {info.manifest.weights}  {where}")
     others = "others" if found else "no models yet: model folders"
     typer.echo(f"{others} are looked for in {user_folder()}", err=True)
 

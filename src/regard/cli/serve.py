@@ -143,16 +143,11 @@ def serve(
     from regard.serve.settings import ServerSettings, read_keys
 
     keys = tuple(key for key in os.environ.get("REGARD_KEYS", "").split(",") if key)
+    keys += read_keys(key_file) if key_file else ()
     limits: dict[str, Any] = {"rate": rate, "queue": queue, "timeout": timeout, "characters": characters}
-    settings = ServerSettings(
-        host=host,
-        port=port,
-        keys=keys + (read_keys(key_file) if key_file else ()),
-        hosts=tuple(allow_host or ()),
-        origins=tuple(allow_origin or ()),
-        proxies=tuple(trust_proxy or ()),
-        **limits,
-    )
+    allowed = {"hosts": allow_host, "origins": allow_origin, "proxies": trust_proxy}
+    limits |= {name: tuple(each or ()) for name, each in allowed.items()}
+    settings = ServerSettings(host=host, port=port, keys=keys, **limits)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads, "pivot": pivot}
     metrics, log = Metrics(), Log()
     with bind(settings) as listening:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, BinaryIO, cast
 
 from regard.errors import DataError, RegardError, UsageError
 
@@ -102,27 +102,18 @@ class Line:
     """line end, which the answer gets too"""
 
 
-class _Recoded:
-    """A file in another encoding, read as UTF-8."""
-
-    def __init__(self, file: IO[bytes], name: str, encoding: str) -> None:
-        self._file: Any = file
-        self._name, self._encoding = name, encoding
-        try:
-            self._decoder = codecs.getincrementaldecoder(encoding)()
-            io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs of other things than text
-        except (LookupError, ValueError) as error:
-            wanted = f"an encoding must be one that Python knows: got {encoding!r}"
-            raise UsageError(f"{wanted}; name it, such as cp1252") from error
-
-    def read1(self, size: int) -> bytes:
-        try:
-            while block := self._file.read1(size):
-                if text := self._decoder.decode(block):
-                    return text.encode()
-            return self._decoder.decode(b"", final=True).encode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{self._name} must be {self._encoding} text: {error.reason}; name its encoding") from error
+def _recoded(chunks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    """Chunks in another encoding as UTF-8, each as soon as it has arrived."""
+    try:
+        codecs.getincrementaldecoder(encoding)
+        io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs of other things than text
+    except (LookupError, ValueError) as error:
+        wanted = f"an encoding must be one that Python knows: got {encoding!r}"
+        raise UsageError(f"{wanted}; name it, such as cp1252") from error
+    try:
+        yield from (text.encode() for text in codecs.iterdecode(chunks, encoding))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} must be {encoding} text: {error.reason}; name its encoding") from error
 
 
 def arriving(file: IO[bytes], name: str, encoding: str | None = None) -> Iterator[list[Line]]:
@@ -132,7 +123,7 @@ def arriving(file: IO[bytes], name: str, encoding: str | None = None) -> Iterato
     undecodable line is an error after all lines before it.
     """
     number = 0
-    for block in _blocks(_Recoded(file, name, encoding) if encoding else file, name):
+    for block in _blocks(file, name, encoding):
         lines: list[Line] = []
         for line in block:
             number += 1
@@ -150,14 +141,15 @@ def arriving(file: IO[bytes], name: str, encoding: str | None = None) -> Iterato
         yield lines
 
 
-def _blocks(file: IO[bytes] | _Recoded, name: str) -> Iterator[list[bytes]]:
+def _blocks(file: IO[bytes], name: str, encoding: str | None) -> Iterator[list[bytes]]:
     """Whole lines without their `\\n`; the last one need not have had any."""
     unfinished: list[bytes] = []
     num_waiting = 0
     # read1 returns what has arrived; read would wait for a full block.
-    read: Any = file.read1 if isinstance(file, _Recoded) else getattr(file, "read1", file.read)
+    read = getattr(file, "read1", file.read)
+    arrived = iter(lambda: read(_BLOCK_BYTES), b"")
     try:
-        while block := read(_BLOCK_BYTES):
+        for block in _recoded(arrived, name, encoding) if encoding else arrived:
             head, newline, tail = block.rpartition(b"\n")
             if newline:
                 yield b"".join([*unfinished, head]).split(b"\n")

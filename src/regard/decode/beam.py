@@ -97,9 +97,8 @@ class BeamSearch:
                 self.seen = arrays.host(state.attention)
             kept = self._settle(choices)
             if not kept:
-                ranked = [
-                    [sorted(found, key=lambda each: -each.score) for found in kind] for kind in (self.ended, self.cut)
-                ]
+                kinds = self.ended, self.cut
+                ranked = [[sorted(found, key=lambda each: -each.score) for found in kind] for kind in kinds]
                 return [(ended + cut)[: self.config.n_best] for ended, cut in zip(*ranked, strict=True)]
             parents = [choice[1] for choice in kept]
             if parents != list(range(len(self.rows))):

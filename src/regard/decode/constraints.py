@@ -143,11 +143,8 @@ class Rules:
 
     def _banned_next(self, source: int, tokens: list[int]) -> set[int]:
         """The tokens that would complete a banned sequence."""
-        return {
-            ban[-1]
-            for ban in self.constraints[source].banned
-            if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])
-        }
+        banned = self.constraints[source].banned
+        return {ban[-1] for ban in banned if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])}
 
     def wanted(
         self,

@@ -14,20 +14,7 @@ from regard.documents import office
 from regard.documents.languages import check_target
 from regard.documents.plain import DecodedText, decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
-from regard.documents.segments import (
-    Code,
-    Item,
-    Languages,
-    Part,
-    Reader,
-    Segment,
-    Slot,
-    cancelled_when,
-    partners,
-    parts_of,
-    segments_of,
-    written,
-)
+from regard.documents.segments import Code, Languages, Part, Reader, Segment, Slot, cancelled_when, segments_of
 from regard.errors import UsageError, suggest
 
 _READERS = {
@@ -74,8 +61,7 @@ def reader_of(suffix: str) -> Reader:
             f"{suggest(suffix, SUFFIXES)}; translate it line by line with --input"
         )
     module, function = _READERS[suffix].split(".")
-    reader: Reader = getattr(import_module(f"regard.documents.{module}"), function)
-    return reader
+    return getattr(import_module(f"regard.documents.{module}"), function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,25 +163,12 @@ def translate_segments(
         shown = [each for each in shown if not each.needs_parts and (each.kept or not stand_ins)]
         found |= _translated(shown, translate, language)
         left = [segment for segment in left if segment not in found]
-        cut |= {each.segment: _without_words_of(each.segment, each.lost) for each in shown if each.lost}
+        cut |= {each.segment: each.segment.without_words_of(each.lost) for each in shown if each.lost}
     if cut:
         again = translate_segments(cut.values(), translate, language)
         found |= {segment: replace(again[each], source=segment.text, doubt=_IN_PARTS) for segment, each in cut.items()}
     found |= _in_parts([segment for segment in left if segment not in cut], translate, language)
     return known | {segment: found[each] for segment, each in filled.items()}
-
-
-def _without_words_of(segment: Segment, lost: Sequence[int]) -> Segment:
-    """The segment with an object in place of each pair of tags without a place; its words are a segment of their own."""
-    items = list(segment.items)
-    pairs = partners(items)
-    for place in reversed(lost):
-        inside = items[place + 1 : pairs[place]]
-        parts = (items[place].raw, *parts_of(inside, segment.escape, segment.has_same_marks), items[pairs[place]].raw)
-        items[place : pairs[place] + 1] = [
-            Code("".join(item.raw for item in segment.items[place : pairs[place] + 1]), "object", parts=parts)
-        ]
-    return replace(segment, items=tuple(items))
 
 
 def _with_codes(segment: Segment, known: dict[Segment, TranslatedSegment]) -> Segment:
@@ -223,7 +196,7 @@ def _translated(shown: Sequence[ShownSegment], translate: Translate, language: s
 
 def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) -> dict[Segment, TranslatedSegment]:
     """Only the words between codes are translated; words that gain a placeholder stay as they were."""
-    cut = {segment: _between_codes(segment) for segment in segments}
+    cut = {segment: segment.between_codes() for segment in segments}
     wanted = dict.fromkeys(segments_of(part for parts in cut.values() for part in parts))
     answers = _translated([ShownSegment(part) for part in wanted], translate, language)
     found: dict[Segment, TranslatedSegment] = {}
@@ -238,18 +211,6 @@ def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) 
         target = target if target == segment.raw else segment.finish(target)
         found[segment] = TranslatedSegment(segment.text, target, _IN_PARTS)
     return found
-
-
-def _between_codes(segment: Segment) -> list[Part]:
-    parts: list[Part] = []
-    run: list[Item] = []
-    for item in segment.items:
-        if isinstance(item, Code) and item.kind != "break":
-            parts += [*parts_of(run, segment.escape), *written([item])]
-            run = []
-        else:
-            run.append(item)
-    return [*parts, *parts_of(run, segment.escape)]
 
 
 def _touch(left: str, right: str) -> bool:

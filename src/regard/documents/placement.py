@@ -70,12 +70,8 @@ class _Planner:
         whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
-        self.links = [
-            (link.source, word, link.weight)
-            for link in links or ()
-            for word in self.words
-            if overlap(link.target, word)
-        ]
+        linked = ((link, word) for link in links or () for word in self.words if overlap(link.target, word))
+        self.links = [(link.source, word, link.weight) for link, word in linked]
         self.same = _same_strings(source, target, self.links, whole)
         self.placement = Placement([], [])
 
@@ -232,10 +228,7 @@ class _Planner:
                 end = other[1] if one[1] == end and other in words else end
             return end
         wanted = at / max(len(self.source), 1) * len(self.target)
-        edges = [
-            *(word[1] if touches_left else word[0] for word in self.words),
-            *((0,) if at == 0 else (len(self.target),)),
-        ]
+        edges = [word[1] if touches_left else word[0] for word in self.words] + [len(self.target) if at else 0]
         return min(edges, key=lambda edge: abs(edge - wanted))
 
 

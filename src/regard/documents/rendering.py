@@ -76,11 +76,8 @@ class ShownSegment:
         for number, item in enumerate(segment.items):
             shown, at = show(item), len(self.text)
             if isinstance(item, Code):
-                words = (
-                    _as_word(item, self.text, segment.items[number + 1 : number + _NUM_NEXT])
-                    if item.kind == "object"
-                    else None
-                )
+                following = segment.items[number + 1 : number + _NUM_NEXT]
+                words = _as_word(item, self.text, following) if item.kind == "object" else None
                 if item.kind == "kept" or words:
                     frame, item = words or ("%s", item)
                     name = next(names) if stand_ins or words else shown
@@ -219,14 +216,9 @@ def _as_word(code: Code, before: str, following: Sequence[Item]) -> tuple[str, C
 
 def _spaced(code: Code, target: str, at: int) -> str:
     """A single tag that took the space after it gives it back on the other side, if it stands there."""
-    if (
-        code.kind not in ("alone", "object")
-        or not code.raw.endswith(" ")
-        or not target[:at]
-        or target[at - 1].isspace()
-    ):
-        return code.raw
-    return f" {code.raw[:-1]}"
+    took_space = code.kind in ("alone", "object") and code.raw.endswith(" ")
+    is_after_word = bool(target[:at]) and not target[at - 1].isspace()
+    return f" {code.raw[:-1]}" if took_space and is_after_word else code.raw
 
 
 def _bounded(shown: str) -> str:

@@ -103,6 +103,30 @@ class Segment:
     def raw(self) -> str:
         return "".join(item.raw for item in self.items)
 
+    def without_words_of(self, lost: Sequence[int]) -> Segment:
+        """With an object in place of each pair of tags without a place; its words are a segment of their own."""
+        items = list(self.items)
+        pairs = partners(items)
+        for place in reversed(lost):
+            after = pairs[place] + 1
+            inside = parts_of(items[place + 1 : after - 1], self.escape, self.has_same_marks)
+            parts = (items[place].raw, *inside, items[after - 1].raw)
+            raw = "".join(item.raw for item in self.items[place:after])
+            items[place:after] = [Code(raw, "object", parts=parts)]
+        return replace(self, items=tuple(items))
+
+    def between_codes(self) -> list[Part]:
+        """The words between the codes as segments of their own; the codes stay."""
+        parts: list[Part] = []
+        run: list[Item] = []
+        for item in self.items:
+            if isinstance(item, Code) and item.kind != "break":
+                parts += [*parts_of(run, self.escape), *(item.parts or [item.raw])]
+                run = []
+            else:
+                run.append(item)
+        return [*parts, *parts_of(run, self.escape)]
+
 
 def code_with(raw: str, text: str) -> Code:
     """A code that shows its text if that is short, so that the model copies it in its place."""
@@ -240,7 +264,8 @@ def _with_merged_tags(items: list[Item]) -> list[Item]:
         after = "".join(map(shown, items[last + 1 : last + 3]))[:1]
         is_note = _NOTE.fullmatch(text) and _BEFORE_A_NOTE.search(before) and not after.isalnum()
         names = {item.name for item in inside if isinstance(item, Code)}
-        if last > place and (not text or is_note and "sub" not in names) and not any(map(_has_texts, inside)):
+        has_texts = any(isinstance(item, Code) and item.parts for item in inside)
+        if last > place and (not text or is_note and "sub" not in names) and not has_texts:
             found.append(Code("".join(item.raw for item in inside), "alone"))
             place = last + 1
             continue
@@ -248,10 +273,6 @@ def _with_merged_tags(items: list[Item]) -> list[Item]:
         before = (before + shown(items[place]))[-_NUM_BEFORE:]
         place += 1
     return found
-
-
-def _has_texts(item: Item) -> bool:
-    return isinstance(item, Code) and bool(item.parts)
 
 
 def _with_single_spaces(items: Iterable[Item]) -> list[Item]:

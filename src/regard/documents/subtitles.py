@@ -26,9 +26,8 @@ _WITHOUT_END = VOID | {"v"}
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     is_vtt = text.startswith("WEBVTT")
-    slots = [
-        Slot(start, end, _parts(text[start:end], is_vtt)) for cue in _cues(text) for start, end in _speeches(text, cue)
-    ]
+    speeches = [span for cue in _cues(text) for span in _speeches(text, cue)]
+    slots = [Slot(start, end, _parts(text[start:end], is_vtt)) for start, end in speeches]
     if not slots and text.strip():
         return [], ["no subtitle was found: there is no line like 00:00:01,000 --> 00:00:02,000"]
     return slots, []

@@ -1,7 +1,5 @@
 """One interface, two engines: torch (any model, GPU too) and onnxruntime (fast on a CPU, no torch)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,8 +48,7 @@ def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Any) -
     `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. The options are
     device="auto", cpu, or a device of torch (a GPU is used only when this says so), threads=None and precision="auto".
     """
-    engine: Engine = _open(folder, kind, **options)
-    return engine
+    return _open(folder, kind, **options)
 
 
 def open_encoder(folder: str | Path, kind: EngineKind = "auto", **options: Any) -> VectorEngine:
@@ -62,8 +59,7 @@ def open_encoder(folder: str | Path, kind: EngineKind = "auto", **options: Any) 
             f"{folder} must be a model with an encoder, which reads whole texts: got architecture="
             f"{config.architecture}; name another"
         )
-    encoder: VectorEngine = _open(folder, kind, encoder_alone=True, **options)
-    return encoder
+    return _open(folder, kind, encoder_alone=True, **options)
 
 
 def pad(sources: Sequence[Sequence[int]], pad_id: int) -> tuple[np.ndarray, np.ndarray]:

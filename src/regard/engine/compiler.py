@@ -3,8 +3,6 @@
 Standard library alone: `hatch_build.py` runs it before anything is installed.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

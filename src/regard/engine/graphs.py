@@ -1,7 +1,5 @@
 """The graphs of a model folder, opened for onnxruntime; and an encoder alone."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from hashlib import sha256
@@ -78,13 +76,9 @@ class OnnxEncoder:
 
     def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
         """[places, vocabulary]: the probabilities of every token at these places of a text."""
-        inputs = {
-            "tokens": np.array([tokens], np.int64),
-            "lengths": np.array([len(tokens)], np.int64),
-            "places": np.array(places, np.int64),
-        }
-        values: np.ndarray = self._session.run(["log_probabilities"], inputs)[0]
-        return values
+        given = {"tokens": [tokens], "lengths": [len(tokens)], "places": places}
+        inputs = {name: np.array(each, np.int64) for name, each in given.items()}
+        return self._session.run(["log_probabilities"], inputs)[0]
 
     def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """[tokens, features] of each source."""

@@ -49,9 +49,8 @@ class KernelWeights:
 
     def _layer(self, stack: str, i: int) -> list[int]:
         """A Layer of native.c; an encoder's has no cross-attention."""
-        own, cross, feed = (
-            f"{stack}.layers.{i}.{part}" for part in ("self_attention", "cross_attention", "feed_forward")
-        )
+        parts = ("self_attention", "cross_attention", "feed_forward")
+        own, cross, feed = (f"{stack}.layers.{i}.{part}" for part in parts)
         norms, query, memory, output = self._norm(f"{own}.norm"), *([0] * 6 for _ in range(3))
         if stack == "decoder":
             query, output = self._linear(f"{cross}.query.weight"), self._linear(f"{cross}.output.weight")

@@ -181,12 +181,8 @@ class OnnxEngine:
         if cache is None:
             cache = Cache(self._pool, state.cached, max(FIRST_CAPACITY, room), state.sources)
             return cache, state.places()[1]
-        if (
-            cache.sources is state.sources
-            and cache.num_rows == state.num_rows
-            and cache.filled == state.position
-            and cache.capacity >= state.position + room
-        ):
+        is_same = cache.sources is state.sources and cache.num_rows == state.num_rows
+        if is_same and cache.filled == state.position and cache.capacity >= state.position + room:
             if len(set(rows)) == len(rows):
                 return cache, rows
             # Only this state holds it: rows that it dropped may be overwritten.

@@ -5,14 +5,12 @@ position 0, a cached step at the position of its one token. So edits are asked f
 one word knows whether that word is in the pass.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -45,11 +43,8 @@ MEMORY_SHARE = 6
 def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors:
     """A state dict as NumPy arrays to save: float32, a tied table once."""
     ties = tied_names(config)
-    return {
-        name: np.array(tensor.detach().to("cpu", torch.float32).numpy())
-        for name, tensor in state_dict.items()
-        if name not in ties
-    }
+    own = {name: tensor.detach() for name, tensor in state_dict.items() if name not in ties}
+    return {name: np.array(tensor.to("cpu", torch.float32).numpy()) for name, tensor in own.items()}
 
 
 def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dict[str, Tensor]:
@@ -93,7 +88,7 @@ class TorchState:
     """[rows, source_len]"""
     wants_attention: bool = False
 
-    def select(self, indices: Tensor | np.ndarray) -> TorchState:
+    def select(self, indices: Tensor | np.ndarray) -> Self:
         indices = torch.as_tensor(indices)
         seen = None if self.attention is None else self.attention.index_select(0, indices)
         return replace(self, decoder=self.decoder.select(indices), attention=seen)
@@ -157,9 +152,8 @@ class TorchEngine:
             hidden, decoder = network.read_on(torch.from_numpy(tokens).to(self.device), cast(Any, state.decoder))
             values = []
             # Part by part: scores of the whole vocabulary for every place would take more memory than the model.
-            for part, wanted in zip(
-                hidden.split(MAX_PLACES, 1), torch.from_numpy(following).split(MAX_PLACES, 1), strict=True
-            ):
+            places = torch.from_numpy(following).split(MAX_PLACES, 1)
+            for part, wanted in zip(hidden.split(MAX_PLACES, 1), places, strict=True):
                 scores = network.project(part).float().log_softmax(dim=-1)
                 values.append(scores.gather(2, wanted.to(self.device)[:, :, None])[..., 0])
         return torch.cat(values, dim=1).cpu().numpy(), replace(state, decoder=decoder)
@@ -208,7 +202,7 @@ class WrittenState:
     source_lengths: Tensor | None
     attention: Tensor | None = None
 
-    def select(self, indices: Tensor) -> WrittenState:
+    def select(self, indices: Tensor) -> Self:
         chosen = {name: values.index_select(0, indices) for name, values in vars(self).items() if values is not None}
         return replace(self, **chosen)
 

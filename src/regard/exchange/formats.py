@@ -1,7 +1,5 @@
 """Formats: those that a model can be written in (docs/how-to/exchange.md), and those that are read."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import string

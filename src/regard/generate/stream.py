@@ -88,11 +88,9 @@ def tops_of(tokenizer: TokenizerBase, history: Sequence[StepRecord], count: int)
 
 def replay(found: Hypothesis, start: int, tops: Mapping[tuple[int, ...], TopTokens], source: int = 0) -> list[Step]:
     """The steps in which a finished output was written, from token `start` on."""
-    return [
-        (Emission(token, value), tops.get((source, *found.tokens[:place]), ()))
-        for place, (token, value) in enumerate(zip(found.tokens, found.token_log_probabilities, strict=False))
-        if place >= start
-    ]
+    emissions = list(map(Emission, found.tokens, found.token_log_probabilities))
+    tokens = found.tokens
+    return [(emissions[i], tops.get((source, *tokens[:i]), ())) for i in range(start, len(emissions))]
 
 
 def _shown(tokenizer: TokenizerBase, ids: Sequence[int]) -> list[str]:

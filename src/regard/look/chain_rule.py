@@ -4,8 +4,6 @@ A value is used by one or several others: its gradient is the sum, over these us
 change with it. The same for a weight, which is used at every position. At the end: Adam's update of one weight.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -34,11 +32,7 @@ class ChainRule(DerivationSheet):
     def derive(self, name: str, index: Index) -> Derivation:
         """The derivation of a gradient or of an updated weight, in the form that the page shows."""
         array = self.step.tensor(name)
-        if (
-            array is None
-            or len(index) != array.ndim
-            or any(not 0 <= i < n for i, n in zip(index, array.shape, strict=True))
-        ):
+        if array is None or len(index) != array.ndim or any(i >= n for i, n in zip(index, array.shape, strict=True)):
             raise UsageError(f"a number must be one of a gradient's: got {name!r} at {list(index)}; choose another")
         traced, inner = float(array[index]), name.split(":", 1)[1]
         try:
@@ -117,15 +111,13 @@ class ChainRule(DerivationSheet):
             self._product(str(j), (f"{path}.context", (head, query, j)), (f"{path}.value", (shared, key, j)))
 
     def _masked(self, path: str, index: Index) -> None:
-        head, query, key = index
-        weights = self._values(f"{path}.weights")[head, query]
+        (head, query, key), name = index, f"{path}.weights"
+        weights = self._values(name)[head, query]
         self._explain("Through the softmax: all weights of a row share one sum.", "weight × (g − Σ g × weight)")
         for j in range(len(weights)):
-            self._product(str(j), (f"{path}.weights", (head, query, j)), (f"{path}.weights", (head, query, j)))
-        own = self._line(
-            "g, gradient of this weight", self._gradient(f"{path}.weights", index), GRADIENT + f"{path}.weights", index
-        )
-        self.result = self._line("its weight", float(weights[key]), f"{path}.weights", index) * (own - self.result)
+            self._product(str(j), (name, (head, query, j)), (name, (head, query, j)))
+        own = self._line("g, gradient of this weight", self._gradient(name, index), GRADIENT + name, index)
+        self.result = self._line("its weight", float(weights[key]), name, index) * (own - self.result)
 
     def _scaled(self, path: str, index: Index) -> None:
         self._explain(
@@ -170,12 +162,11 @@ class ChainRule(DerivationSheet):
 
     def _through_linear(self, reader: str, weight: str, position: int, feature: int) -> None:
         self._check_passes(reader)
-        array = self._values(reader)
+        array, last = self._values(reader), reader.rpartition(".")[2]
+        weight = WEIGHT + tied_names(self.config).get(weight, weight)
         for j in range(math.prod(array.shape) // array.shape[-2]):
             index = (position, j) if array.ndim == 2 else (j // array.shape[2], position, j % array.shape[2])
-            self._product(
-                f"{reader.rpartition('.')[2]} {j}", (reader, index), (WEIGHT + self._first(weight), (j, feature))
-            )
+            self._product(f"{last} {j}", (reader, index), (weight, (j, feature)))
 
     def _check_passes(self, projected: str) -> None:
         """The traced query and key come after their norm and their rotation."""
@@ -189,25 +180,19 @@ class ChainRule(DerivationSheet):
         """g' = (γg − mean(γg) − x̂ mean(γg x̂)) / σ; without the mean in RMSNorm."""
         if self.config.norm == "batch":
             raise NotTakenApart("Gradients through a norm over the batch are shown, and not taken apart.")
-        normal, spread = self._normalised(name)
+        (normal, spread), index = self._normalised(name), (position, feature)
         gain = self.step.weights[f"{norm}.weight"].astype(np.float64)
-        scaled = gain * self._gradients(norm)[position]
+        scaled = gain * self.step.gradients[norm][position].astype(np.float64)
         along = self._line("mean of γ × g × x̂ of this position", float((scaled * normal[position]).mean()))
         mean = 0.0
         if self.config.norm != "rms":
             mean = self._line("mean of γ × g", float(scaled.mean()))
-        own = self._line(
-            "g, gradient after the norm",
-            self._gradient(norm, (position, feature)),
-            GRADIENT + norm,
-            (position, feature),
-        )
-        place = self._line("x̂, the normalised number", float(normal[position, feature]))
+        own = self._line("g, gradient after the norm", self._gradient(norm, index), GRADIENT + norm, index)
+        place = self._line("x̂, the normalised number", float(normal[index]))
         sigma = self._line("σ of this position", float(spread[position]))
         gained = own * self._line("γ, the gain", float(gain[feature]), f"{WEIGHT}{norm}.weight", (feature,))
-        self.result += self._line(
-            "through the norm: (γg − mean − x̂ × mean) / σ", (gained - mean - place * along) / sigma
-        )
+        passed = (gained - mean - place * along) / sigma
+        self.result += self._line("through the norm: (γg − mean − x̂ × mean) / σ", passed)
 
     def _normalised(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         x = self._values(name)
@@ -232,11 +217,8 @@ class ChainRule(DerivationSheet):
         for alias in [name, *(alias for alias, first in tied_names(self.config).items() if first == name)]:
             side = alias.split(".")[0]
             if alias == "output.weight":
-                hidden = (
-                    self.flow.into("")
-                    if not self.is_pre
-                    else ("decoder" if self.config.has_decoder else "encoder") + ".final_norm"
-                )
+                last_stack = "decoder" if self.config.has_decoder else "encoder"
+                hidden = f"{last_stack}.final_norm" if self.is_pre else self.flow.into("")
                 self._sum_over_positions("logits", hidden, index)
             elif alias.endswith("embedding.weight") and f"{side}.tokens" in self.step.trace:
                 self._explain("The row of this token, wherever it is used.", "Σ gradient × use")
@@ -250,18 +232,14 @@ class ChainRule(DerivationSheet):
         self._explain(
             "The same weight is used at every position: its gradient is the sum.", "Σ gradient of the output × input"
         )
-        array = self._values(output)
+        array, row = self._values(output), index[0]
         for i in range(array.shape[-2]):
-            row = index[0]
             place = (i, row) if array.ndim == 2 else (row // array.shape[2], i, row % array.shape[2])
             if read:
                 self._product(f"position {i}", (output, place), (read, (i, index[1])))
             else:
-                operand = {
-                    "value": self._gradient(output, place),
-                    "place": {"name": GRADIENT + output, "index": list(place)},
-                }
-                self._term(f"position {i}", [operand, {"value": 1.0}])
+                named = {"name": GRADIENT + output, "index": list(place)}
+                self._term(f"position {i}", [{"value": self._gradient(output, place), "place": named}, {"value": 1.0}])
 
     def _update(self, name: str, index: Index) -> None:
         """Adam: Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and Hutter 2019."""
@@ -276,16 +254,11 @@ class ChainRule(DerivationSheet):
         before = self._line("w, the weight before", float(step.weights[name][index]), WEIGHT + name, index)
         self._line("its gradient", gradient, GRADIENT + WEIGHT + name, index)
         g = self._line(f"g, clipped (× {step.clipping:.4g})", gradient * step.clipping)
-        m = self._line(
-            f"m = {settings.beta1} × {first:.4g} + {1 - settings.beta1:.4g} × g",
-            settings.beta1 * first + (1 - settings.beta1) * g,
-        )
-        v = self._line(
-            f"v = {settings.beta2} × {second**2:.4g} + {1 - settings.beta2:.4g} × g²",
-            settings.beta2 * second**2 + (1 - settings.beta2) * g * g,
-        )
-        m = self._line(f"m̂ = m / (1 − {settings.beta1}^{step.number})", m / (1 - settings.beta1**step.number))
-        v = self._line(f"v̂ = v / (1 − {settings.beta2}^{step.number})", v / (1 - settings.beta2**step.number))
+        beta1, beta2 = settings.beta1, settings.beta2
+        m = self._line(f"m = {beta1} × {first:.4g} + {1 - beta1:.4g} × g", beta1 * first + (1 - beta1) * g)
+        v = self._line(f"v = {beta2} × {second**2:.4g} + {1 - beta2:.4g} × g²", beta2 * second**2 + (1 - beta2) * g * g)
+        m = self._line(f"m̂ = m / (1 − {beta1}^{step.number})", m / (1 - beta1**step.number))
+        v = self._line(f"v̂ = v / (1 − {beta2}^{step.number})", v / (1 - beta2**step.number))
         rate = self._line("rate", step.rate)
         decay = rate * settings.weight_decay * before if step.weights[name].ndim > 1 else 0.0
         if decay:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.folder.tensors import tied_names
 from regard.look.training_step import GRADIENT, WEIGHT, TrainingStep
 
 Index = tuple[int, ...]
@@ -25,9 +24,8 @@ class DataFlow:
         parts = self.parts(path.split(".")[0])
         if name == "memory":
             crosses = [part for part in self.parts("decoder") if part.endswith("cross_attention")]
-            return [
-                ("linear", f"{part}.{kind}", f"{part}.{kind}.weight") for part in crosses for kind in ("key", "value")
-            ]
+            maps = [f"{part}.{kind}" for part in crosses for kind in ("key", "value")]
+            return [("linear", each, f"{each}.weight") for each in maps]
         if last == "embedding":
             return [("same", f"{path}.input")] if not self.config.embedding_norm else []
         if last == "input":
@@ -118,17 +116,10 @@ class DerivationSheet:
         return value
 
     def _values(self, name: str) -> np.ndarray:
-        array: np.ndarray = self.step.trace[name].astype(np.float64)
-        return array
-
-    def _gradients(self, name: str) -> np.ndarray:
-        return self.step.gradients[name].astype(np.float64)
+        return self.step.trace[name].astype(np.float64)
 
     def _gradient(self, name: str, index: Index) -> float:
         return float(self.step.gradients[name][index])
-
-    def _first(self, weight: str) -> str:
-        return tied_names(self.config).get(weight, weight)
 
     def _shared(self, head: int) -> int:
         """The head of keys and values that a head of queries reads."""

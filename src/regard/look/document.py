@@ -96,17 +96,12 @@ def describe(run: Run) -> Document:
 
 def _hypotheses(run: Run) -> list[Document]:
     """The outputs that the search found, best first."""
-    return [
-        {
-            "tokens": each.tokens,
-            "token_strings": run.subject.target.token_strings(each.tokens),
-            "text": run.subject.target.decode(each.tokens),
-            "score": each.score,
-            "log_probability": each.log_probability,
-            "stop": each.stop,
-        }
-        for each in run.found.hypotheses
-    ]
+    target, found = run.subject.target, []
+    for each in run.found.hypotheses:
+        written = {"token_strings": target.token_strings(each.tokens), "text": target.decode(each.tokens)}
+        scores = {"score": each.score, "log_probability": each.log_probability, "stop": each.stop}
+        found.append({"tokens": each.tokens, **written, **scores})
+    return found
 
 
 def _of_heads(config: ModelConfig) -> Document:
@@ -131,15 +126,10 @@ def _steps(run: Run) -> list[Document]:
     steps: list[Document] = []
     before: dict[tuple[int, ...], int] = {}
     for record in run.found.history:
-        beams = [
-            {
-                "tokens": tokens,
-                "token_strings": target.token_strings(tokens),
-                "score": score,
-                "parent": before.get(tuple(tokens[:-1])) if tokens else None,
-            }
-            for tokens, score in zip(record.beams, record.scores, strict=True)
-        ]
+        beams = []
+        for tokens, score in zip(record.beams, record.scores, strict=True):
+            strings, parent = target.token_strings(tokens), before.get(tuple(tokens[:-1])) if tokens else None
+            beams.append({"tokens": tokens, "token_strings": strings, "score": score, "parent": parent})
         proposed = zip(record.top_tokens, record.top_probabilities, strict=True)
         top = [named(run.subject, *tokens) for tokens in proposed]
         steps.append({"beams": beams, "top": top})
@@ -160,24 +150,18 @@ def _output(run: Run) -> list[Document]:
 
 def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> list[Document]:
     """Tokens of the output with their probabilities."""
-    rows = zip(tokens, subject.target.token_strings(tokens), probabilities, strict=True)
-    return [
-        {"token": token, "token_string": string, "probability": float(probability)}
-        for token, string, probability in rows
-    ]
+    rows = zip(tokens, subject.target.token_strings(tokens), map(float, probabilities), strict=True)
+    return [{"token": token, "token_string": string, "probability": share} for token, string, share in rows]
 
 
 @functools.cache
 def criteria(config: ModelConfig) -> Document:
     """For each of the four criteria, whether each scheme meets it and what was measured."""
     verdicts = [judge(config, kind) for kind in _SCHEMES]
-    rows = [
-        {
-            "criterion": schemes[0].criterion,
-            "answers": [{"holds": each.holds, "text": each.measured} for each in schemes],
-        }
-        for schemes in zip(*verdicts, strict=True)
-    ]
+    rows = []
+    for schemes in zip(*verdicts, strict=True):
+        answers = [{"holds": each.holds, "text": each.measured} for each in schemes]
+        rows.append({"criterion": schemes[0].criterion, "answers": answers})
     return {"schemes": list(_SCHEMES.values()), "rows": rows}
 
 

@@ -35,17 +35,12 @@ _CONSTANTS = (normalise, protected, sentences, words, placement, protect)
 
 def rules() -> dict[str, Any]:
     """For each module its constants: patterns as JavaScript, tables, words."""
-    found = {
-        module.__name__.rsplit(".", 1)[-1]: {
-            name.lower(): value
-            for name, each in vars(module).items()
-            if name.isupper() and (value := _told(each)) is not None
-        }
-        for module in _CONSTANTS
-    }
-    found["normalise"]["_entities"] = {
-        f"&{name}": sign for name, sign in html5.items() if normalise._ENTITY.fullmatch(f"&{name}")
-    } | {text: html.unescape(text) for text in _numbered() if normalise._ENTITY.fullmatch(text)}
+    found: dict[str, Any] = {}
+    for module in _CONSTANTS:
+        told = {name.lower(): _told(each) for name, each in vars(module).items() if name.isupper()}
+        found[module.__name__.rsplit(".", 1)[-1]] = {name: each for name, each in told.items() if each is not None}
+    entities = filter(normalise._ENTITY.fullmatch, [*(f"&{name}" for name in html5), *_numbered()])
+    found["normalise"]["_entities"] = {text: html.unescape(text) for text in entities}
     ends = resources.files("regard.look") / "page" / "engine" / "sentence_ends.json"
     found["sentences"] |= json.loads(ends.read_bytes())
     return found

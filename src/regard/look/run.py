@@ -46,8 +46,7 @@ class Run:
     @property
     def translation(self) -> str:
         """The whole text that `translate` gives; without a pipeline, what the model wrote."""
-        text: str = self.trace.metadata.get("text.restored", self.written)
-        return text
+        return self.trace.metadata.get("text.restored", self.written)
 
     def stage(self, name: str) -> str:
         """The sentence at a stage of the pipeline: as it was `given`, as the model read it (`protected`), `restored`."""

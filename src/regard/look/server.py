@@ -147,12 +147,11 @@ def get(session: Session, path: str, query: Query) -> Answer:
     if question == "document":
         return _json(document(session, number))
     if question == "models":
-        return _json(
-            [
-                {"name": each, "task": manifest.task, "language": manifest.source_language or manifest.target_language}
-                for each, _, manifest in session.models
-            ]
-        )
+        listed = []
+        for name, _, each in session.models:
+            language = each.source_language or each.target_language
+            listed.append({"name": name, "task": each.task, "language": language})
+        return _json(listed)
     if question == "training":
         return _json(session.training and session.training.describe())
     if question == "sentence":
@@ -273,11 +272,8 @@ def neighbours(run: Run, token: int, side: str) -> Document:
     cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
     cosines[token] = -np.inf
     nearest = np.argsort(-cosines, kind="stable")[: min(_NUM_NEIGHBOURS, len(table) - 1)].tolist()
-    strings = run.subject.tokenizer(side).token_strings(nearest)
-    found = [
-        {"token": each, "token_string": string, "cosine": float(cosines[each])}
-        for each, string in zip(nearest, strings, strict=True)
-    ]
+    pairs = zip(nearest, run.subject.tokenizer(side).token_strings(nearest), strict=True)
+    found = [{"token": each, "token_string": string, "cosine": float(cosines[each])} for each, string in pairs]
     return {"neighbours": found}
 
 

@@ -3,8 +3,6 @@
 A run takes the pipeline of `translate`: its text is the one that `translate` gives.
 """
 
-from __future__ import annotations
-
 import functools
 import secrets
 import threading
@@ -133,12 +131,8 @@ class Session:
         asked = (first.text, first.sentence, step, reference)
         with self._lock:
             for each in (*self.unchanged, *self._kept.values()):
-                if not (each.original or each.model) and asked == (
-                    each.text,
-                    each.sentence,
-                    each.subject.step,
-                    each.reference,
-                ):
+                found = (each.text, each.sentence, each.subject.step, each.reference)
+                if found == asked and not (each.original or each.model):
                     return each
             finished = self._own[0] if self._own[0].step is None else None
             subject = training.subject(step) if step is not None else finished or Subject.open(training.folder)

@@ -59,21 +59,14 @@ def fill_page(title: str, data: dict[str, Any], contents: Mapping[str, str] | No
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    carried = "".join(
-        f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in (contents or {}).items()
-    )
-    numbers = as_json(data)
+    carried = [f'<script type="text/plain" id="{name}">{text}</script>\n' for name, text in (contents or {}).items()]
     page = _STYLE.sub("", page)
     page = re.sub(r"<title>[^<]*</title>", lambda _: f"<title>{html.escape(title)}</title>", page)
     page = page.replace("<head>", f"<head>\n{meta}", 1)
     page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
-    return _SCRIPT.sub(
-        lambda _: (
-            f'{carried}<script type="application/json" id="regard-data">{numbers}</script>\n'
-            f'<script type="module">{script}</script>'
-        ),
-        page,
-    )
+    carried.append(f'<script type="application/json" id="regard-data">{as_json(data)}</script>\n')
+    carried.append(f'<script type="module">{script}</script>')
+    return _SCRIPT.sub(lambda _: "".join(carried), page)
 
 
 def as_json(data: Any) -> str:

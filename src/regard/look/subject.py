@@ -1,12 +1,10 @@
 """A model to look into: its network, its engine, its two tokenizers, and the words that its tokens make."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,7 +35,7 @@ class Subject:
     step: int | None = None  # of the training run that had these weights, where it is a snapshot
 
     @classmethod
-    def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:
+    def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Self:
         """Load a model folder, or take the network and the engine that were loaded from it."""
         manifest = read_manifest(folder)
         manifest = manifest.toward(next(iter(manifest.target_languages), None))

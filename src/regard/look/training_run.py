@@ -1,7 +1,5 @@
 """The run behind a model: its snapshots as models to look into, its curves, and what it wrote on the way."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -9,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from regard.engine.torch import model_of
 from regard.errors import UsageError
@@ -55,7 +53,7 @@ class TrainingRun:
     folder: Path
 
     @classmethod
-    def at(cls, folder: Path) -> TrainingRun | None:
+    def at(cls, folder: Path) -> Self | None:
         """The run in a folder; None where it has no snapshots."""
         return cls(folder) if (folder / RUN_FILE).is_file() and list_snapshots(folder) else None
 

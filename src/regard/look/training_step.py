@@ -5,8 +5,6 @@ position is asked for the next token. The gradients are those that torch compute
 that of the run's own optimizer. Dropout is off, so that the same step gives the same numbers again.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,9 +69,8 @@ class TrainingStep:
         """What the page shows of it."""
         log_probabilities = torch.from_numpy(self.trace["logits"]).double().log_softmax(dim=-1).numpy()
         read = self.trace["target.tokens"].tolist()
-        tokens = zip(
-            subject.target.token_strings(read), subject.target.token_strings(self.correct), self.correct, strict=True
-        )
+        strings = map(subject.target.token_strings, (read, self.correct))
+        tokens = zip(*strings, self.correct, strict=True)
         positions = [
             {
                 "read": string,
@@ -122,7 +119,7 @@ def take_step(
     correct = [*target, network.config.eos_id]
     trace, losses = backward(network, source, target, settings.label_smoothing or 0.0)
     named = {name: each for name, each in network.named_parameters() if each.grad is not None}
-    gradients = {name: _array(each.grad[0]) for name, each in trace.items() if _has_gradient(each)}
+    gradients = {name: _array(each.grad[0]) for name, each in trace.items() if getattr(each, "grad", None) is not None}
     gradients |= {WEIGHT + name: _array(each.grad).copy() for name, each in named.items()}
     weights = {name: _array(each).copy() for name, each in named.items()}
     optimizer = make_optimizer(network, settings)
@@ -178,10 +175,5 @@ def backward(
     return trace, losses
 
 
-def _has_gradient(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad and value.grad is not None
-
-
 def _array(value: Any) -> np.ndarray:
-    array: np.ndarray = value.detach().numpy()
-    return array
+    return value.detach().numpy()

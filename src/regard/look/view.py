@@ -129,16 +129,13 @@ class Look:
 
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session: with its models, where the page can run them, or else with all it can ask about its runs."""
-    subjects = [run.subject for run in session.unchanged]
-    hindrance = next(
-        filter(None, map(page_engine.hindrance, subjects)), "" if weights else "Its weights were left out."
-    )
+    hindrances = [page_engine.hindrance(run.subject) for run in session.unchanged]
+    hindrance = next(filter(None, hindrances), "" if weights else "Its weights were left out.")
     contents = page_engine.contents(session) if weights and not hindrance else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
     data["hindrance"] = hindrance
-    data["sources"] = {
-        each["file"]: source_file(each["file"]) for run in session.unchanged for each in describe(run)["code"].values()
-    }
+    files = [each["file"] for run in session.unchanged for each in describe(run)["code"].values()]
+    data["sources"] = {file: source_file(file) for file in files}
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
         values = {name: encoded(run.trace[name]) for name in described["tensors"]}

@@ -3,13 +3,11 @@
 vector of a text = mean over its tokens, or that of [CLS] where a model was trained so, scaled to length 1
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -38,7 +36,7 @@ class TextEncoder:
         self.tokenizer: TokenizerBase = open_tokenizers(folder, self.manifest.tokenizer)[0]
 
     @classmethod
-    def open(cls, folder: Path, **options: Any) -> TextEncoder:
+    def open(cls, folder: Path, **options: Any) -> Self:
         """Of a model folder; the options are those of `open_encoder`."""
         return cls(folder, open_encoder(folder, **options))
 
@@ -97,5 +95,4 @@ class TextEncoder:
 def normalised(vectors: np.ndarray) -> np.ndarray:
     """Vectors of length 1 along the last axis; zeros stay zeros."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    scaled: np.ndarray = (vectors / np.maximum(length, 1e-12)).astype(np.float32)
-    return scaled
+    return (vectors / np.maximum(length, 1e-12)).astype(np.float32)

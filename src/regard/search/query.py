@@ -126,14 +126,11 @@ def words_in(text: str) -> list[str]:
 def compare(encoder: TextEncoder, query: str, passages: Sequence[str]) -> list[Comparison]:
     """The words of the query with those of each passage."""
     texts = [query, *passages]
-    [(asked, query_vectors), *found] = [
-        word_vectors(text, *tokens) for text, tokens in zip(texts, encoder.token_vectors(texts), strict=True)
-    ]
+    read = zip(texts, encoder.token_vectors(texts), strict=True)
+    [(asked, query_vectors), *found] = [word_vectors(text, *tokens) for text, tokens in read]
     query_words = [query[start:end] for start, end in asked]
-    return [
-        Comparison(text, query_words, spans, query_vectors @ vectors.T)
-        for text, (spans, vectors) in zip(passages, found, strict=True)
-    ]
+    pairs = zip(passages, found, strict=True)
+    return [Comparison(text, query_words, spans, query_vectors @ vectors.T) for text, (spans, vectors) in pairs]
 
 
 def word_vectors(text: str, tokens: Sequence[Span], vectors: np.ndarray) -> tuple[list[Span], np.ndarray]:

@@ -115,12 +115,8 @@ class SearchResult(Sequence[Hit]):
         return self.hits[place]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "num_passages": self.num_passages,
-            "hits": [hit.to_dict() for hit in self.hits],
-            "left_out": self.left_out,
-        }
+        about = {"query": self.query, "num_passages": self.num_passages}
+        return {**about, "hits": [hit.to_dict() for hit in self.hits], "left_out": self.left_out}
 
     def html(self) -> str:
         """A page with every word of the query against every word of each passage."""

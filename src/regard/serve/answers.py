@@ -100,11 +100,8 @@ class TextsJob:
 
     def join(self, translations: Sequence[Translation]) -> list[Translation]:
         """The whole texts, from the translations of their sentences."""
-        rest = iter(translations)
-        return [
-            join(text, parts, [next(rest).sentences[0] for _ in parts.sentences])
-            for text, parts in zip(self._texts, self.parts, strict=True)
-        ]
+        rest, texts = iter(translations), zip(self._texts, self.parts, strict=True)
+        return [join(text, parts, [next(rest).sentences[0] for _ in parts.sentences]) for text, parts in texts]
 
 
 async def translate(

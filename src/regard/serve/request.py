@@ -107,10 +107,9 @@ async def _multipart(request: Request) -> Fields:
         form = await request.form(max_files=1, max_fields=_MAX_FIELDS)
     except HTTPException:
         raise RequestError(400, "Invalid request: the form cannot be read") from None
-    items = [
-        (name, (value.filename or "", await value.read())) if isinstance(value, UploadFile) else (name, value)
-        for name, value in form.multi_items()
-    ]
+    items: list[tuple[str, Any]] = []
+    for name, value in form.multi_items():
+        items.append((name, (value.filename or "", await value.read()) if isinstance(value, UploadFile) else value))
     await form.close()
     return _gather(items)
 

@@ -56,9 +56,8 @@ def write_site(folder: Path, output: Path) -> None:
         shutil.copyfile(str(own_page.pop("favicon.ico")), output / "favicon.ico")
         files |= {name: path.read_text(encoding="utf-8") for name, path in own_page.items()}
         meta = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        files["index.html"] = (
-            files["index.html"].replace("<head>", f"<head>\n{meta}", 1).replace("<main", f"{_NOTE}\n<main", 1)
-        )
+        page = files["index.html"].replace("<head>", f"<head>\n{meta}", 1)
+        files["index.html"] = page.replace("<main", f"{_NOTE}\n<main", 1)
         files |= {f"{name}.js": read_page(f"engine/{name}.js") for name in ("server", "client")}
         files["engine.js"] = script
     for name, text in files.items():

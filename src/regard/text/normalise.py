@@ -174,9 +174,8 @@ def normalise_signs(text: Normalised, kept: frozenset[str] = frozenset()) -> Nor
         text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     if _TYPOGRAPHIC.search(text.text):
         text = text.sub(_INVISIBLE, lambda match: "")
-        text = text.sub(
-            _COMPOSED, lambda match: match[0] if match[0] in kept else unicodedata.normalize("NFKC", match[0])
-        )
+        composed = functools.partial(unicodedata.normalize, "NFKC")
+        text = text.sub(_COMPOSED, lambda match: match[0] if match[0] in kept else composed(match[0]))
         if "\u2014" not in kept:
             text = text.sub(_EM_DASH, lambda match: " \u2013 ")
         table = {sign: new for sign, new in _KEYBOARD.items() if chr(sign) not in kept}

@@ -81,10 +81,8 @@ class Difference:
     """by approximate randomization (Riezler and Maxwell 2005)"""
 
     def __str__(self) -> str:
-        ways = (
-            f"p = {self.p_bootstrap:.4f} by paired bootstrap, {self.p_randomization:.4f} by approximate randomization"
-        )
-        return f"{self.metric} {self.difference:+.2f}, {ways}"
+        told = f"{self.metric} {self.difference:+.2f}, p = {self.p_bootstrap:.4f} by paired bootstrap"
+        return f"{told}, {self.p_randomization:.4f} by approximate randomization"
 
 
 def significance(systems: Mapping[str, Sequence[str]], references: Sequence[str]) -> dict[str, list[Difference]]:
@@ -144,10 +142,8 @@ class Retrieval(_Named):
     num_queries: int
 
     def __str__(self) -> str:
-        return self.titled(
-            f"recall@1 {self.recall_1:.1f}  recall@10 {self.recall_10:.1f}  "
-            f"MRR {self.mrr:.1f}  ({self.num_queries:,} queries)"
-        )
+        recalls = f"recall@1 {self.recall_1:.1f}  recall@10 {self.recall_10:.1f}"
+        return self.titled(f"{recalls}  MRR {self.mrr:.1f}  ({self.num_queries:,} queries)")
 
 
 def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:

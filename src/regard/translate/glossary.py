@@ -57,10 +57,8 @@ def replaced_words(text: str, links: Sequence[Link], places: Sequence[TermPlace]
     for link in links:
         word = text[slice(*link.target)]
         inside = [place for place in places if overlap(place.span, link.source)]
-        strongest = max(
-            (each.weight for each in links for place in inside if overlap(place.span, each.source)), default=0.0
-        )
-        if inside and link.weight >= _SURE * strongest and word.isalnum():
+        weights = [each.weight for each in links for place in inside if overlap(place.span, each.source)]
+        if weights and link.weight >= _SURE * max(weights) and word.isalnum():
             replaced[word] = None
         else:
             others.add(word.casefold())

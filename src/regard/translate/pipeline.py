@@ -85,13 +85,9 @@ class Translator:
                 f"a text with a prefix or required words must be one sentence of at most {self.longest} "
                 "tokens: got a longer one; shorten it or leave them out"
             )
-        numbers = itertools.count()
-        given = [
-            (number, sentence)
-            for each in parts
-            for place, (sentence, number) in enumerate(zip(each.sentences, numbers, strict=False))
-            if place not in each.too_long
-        ]
+        placed = ((each, place, sentence) for each in parts for place, sentence in enumerate(each.sentences))
+        numbered = zip(itertools.count(), placed, strict=False)
+        given = [(number, sentence) for number, (each, place, sentence) in numbered if place not in each.too_long]
         found = iter(SentenceTranslator(self, decode, options).translate(given))
         results = []
         for text, each in zip(texts, parts, strict=True):
@@ -110,13 +106,8 @@ class Translator:
 
     def split(self, text: str, options: TranslateOptions = DEFAULT_OPTIONS) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""
-        return split(
-            text,
-            self.manifest.source_language,
-            self._tokens_at_most,
-            self.longest,
-            sentences=options.split and not options.single_sentence,
-        )
+        is_split, language = options.split and not options.single_sentence, self.manifest.source_language
+        return split(text, language, self._tokens_at_most, self.longest, sentences=is_split)
 
     def _tokens_at_most(self, sentence: str) -> int:
         """The number of tokens, or where that fits already the most that so many bytes can have."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, count, pairwise
 
 from regard.documents.placement import Mark, place
-from regard.documents.segments import Code, partners
+from regard.documents.segments import Code, CodeKind, partners
 from regard.text import Span
 from regard.text.normalise import Normalised, capitals
 from regard.text.protected import ProtectedSpan, SpanKind
@@ -89,18 +89,16 @@ class MaskedSentence:
 
         Without room around their words all tags go to the end, in their order.
         """
-        edits = sorted(
-            (match.span(), each.original) for each in self.stand_ins for match in each.pattern.finditer(written)
-        )
+        found = [(each, match) for each in self.stand_ins for match in each.pattern.finditer(written)]
+        edits = sorted((match.span(), each.original) for each, match in found)
         whole = [span for span, _ in edits]
         positions, lost = place(self.marks, self.text, written, links, whole)
         if lost:
             positions = [(len(written), index) for index in range(len(self.marks))]
         inserted = [((at, at), self.marks[index].code.raw) for at, index in positions]
         # Sorting is stable: tags in one position keep their order, which is well nested.
-        return _edited(
-            capitals(written) if self.in_capitals else written, sorted([*edits, *inserted], key=lambda edit: edit[0])
-        )
+        edits = sorted([*edits, *inserted], key=lambda edit: edit[0])
+        return _edited(capitals(written) if self.in_capitals else written, edits)
 
 
 def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> MaskedSentence:
@@ -192,16 +190,11 @@ def _placed_tags(tags: Sequence[ProtectedSpan]) -> dict[ProtectedSpan, tuple[Cod
 
     A tag that is opened and never closed may be a name, and is masked as one.
     """
-    codes = [
-        Code(each.text, "close" if _closes(each, tags[:at]) else "open", name=_name(each.text))
-        for at, each in enumerate(tags)
-    ]
+    kinds: list[CodeKind] = ["close" if _closes(each, tags[:at]) else "open" for at, each in enumerate(tags)]
+    codes = [Code(each.text, kind, name=_name(each.text)) for each, kind in zip(tags, kinds, strict=True)]
     pairs = partners(codes)
-    chosen = [
-        at
-        for at, each in enumerate(tags)
-        if at in pairs or each.text.endswith("/>") or _name(each.text).lower() in _VOID
-    ]
+    alone = [each.raw.endswith("/>") or each.name.lower() in _VOID for each in codes]
+    chosen = [at for at in range(len(tags)) if at in pairs or alone[at]]
     order = {at: number for number, at in enumerate(chosen)}
     return {tags[at]: (codes[at], order[pairs[at]] if at in pairs else None) for at in chosen}
 

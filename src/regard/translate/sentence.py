@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.decode import Hypothesis
@@ -94,10 +94,8 @@ class SentenceTranslator:
         looping = self._looping(prepared, found)
         found |= self._search(prepared, looping)
         found |= self._search(prepared, self._lacking(prepared, found))
-        whole = {
-            place: [one for one in each.candidates if not prepared[place].masked.lacks(one.written)]
-            for place, each in found.items()
-        }
+        masked = {place: prepared[place].masked for place in found}
+        whole = {i: [one for one in each.candidates if not masked[i].lacks(one.written)] for i, each in found.items()}
         broken = [] if self._options.single_sentence else [place for place, some in whole.items() if not some]
         parts = dict(zip(broken, self._parts([prepared[place] for place in broken]), strict=True))
         results = []
@@ -117,11 +115,9 @@ class SentenceTranslator:
 
     def _inputs(self, prepared: Sequence[Prepared]) -> dict[int, SearchInput]:
         """The searches of all sentences with words."""
-        searched = {
-            place: each
-            for place, each in enumerate(prepared)
-            if each.masked.has_words or not each.masked.spans or self._options.single_sentence
-        }
+        single = self._options.single_sentence
+        has_words = [single or each.masked.has_words or not each.masked.spans for each in prepared]
+        searched = {place: each for place, each in enumerate(prepared) if has_words[place]}
         encoded = self._source.encode_batch([each.masked.text for each in searched.values()])
         return {
             place: SearchInput(
@@ -177,10 +173,8 @@ class SentenceTranslator:
         missing = dict(inputs)
         for _ in range(1 if is_plain else _WIDENINGS + 1):
             if not is_plain:
-                missing = {
-                    place: replace(each, decode=replace(each.decode, beam=beam, n_best=beam))
-                    for place, each in missing.items()
-                }
+                wider = {place: replace(each.decode, beam=beam, n_best=beam) for place, each in missing.items()}
+                missing = {place: replace(each, decode=wider[place]) for place, each in missing.items()}
             hypotheses = search_in_batches(self._engine, list(missing.values()))
             texts = iter(self._target.decode_batch([one.tokens for several in hypotheses for one in several]))
             for (place, each), several in zip(missing.items(), hypotheses, strict=True):
@@ -203,10 +197,8 @@ class SentenceTranslator:
             last = len(masked.text)
             # Tokenizers of other makers may write a text longer than it is.
             spans = [(min(a, last), min(b, last)) for a, b in self._source.spans_in(masked.text)]
-            beginning = [(0, 0)] * len(self._source.beginning)
-            links = align(
-                hypothesis.attention, masked.text, [*beginning, *spans], written, self._target.spans(hypothesis.tokens)
-            )
+            spans = [(0, 0)] * len(self._source.beginning) + spans
+            links = align(hypothesis.attention, masked.text, spans, written, self._target.spans(hypothesis.tokens))
         if masked.spans or masked.in_capitals:
             restored = masked.restore(written, links or [])
             text = restored.text
@@ -241,16 +233,13 @@ class SentenceTranslator:
             flags = [*flags, "glossary"]
         if not self._options.alignment:
             candidates = [one if one.alignment is None else replace(one, alignment=None) for one in candidates]
-        return Sentence(
-            each.given, candidates, flags, normalised=each.normalised, protected=each.masked.text, search=searched
-        )
+        stages: dict[str, Any] = {"normalised": each.normalised, "protected": each.masked.text}
+        return Sentence(each.given, candidates, flags, **stages, search=searched)
 
     def _parts(self, several: Sequence[Prepared]) -> list[list[Sentence]]:
         """Translations of what stands between the protected spans of each sentence."""
-        parts = [
-            [self._prepare(text, each.number) for text in map(str.strip, each.masked.outside()) if has_word(text)]
-            for each in several
-        ]
+        texts = [[text.strip() for text in each.masked.outside() if has_word(text)] for each in several]
+        parts = [[self._prepare(text, each.number) for text in some] for each, some in zip(several, texts, strict=True)]
         flat = [part for some in parts for part in some]
         translated = iter(self._sentences(flat) if flat else ())
         return [[next(translated) for _ in some] for some in parts]

@@ -81,10 +81,8 @@ def translate_recorded(
         return TranslationRecord(translation, sentence, source, SearchRecord([], []))
     history: list[StepRecord] = []
     search_in_batches(translator.engine, [chosen.search], history)
-    hypotheses = [
-        Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop)
-        for a in chosen.candidates
-    ]
+    found = chosen.candidates
+    hypotheses = [Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop) for a in found]
     return TranslationRecord(translation, sentence, chosen.search.source, SearchRecord(hypotheses, history))
 
 
@@ -155,9 +153,8 @@ def record_run(trace: Trace, translator: Translator, text: str, history: Sequenc
     for step, record in enumerate(history):
         for name in ("beams", "scores", "top_tokens", "top_probabilities"):
             trace.record(f"steps.{step}.{name}", getattr(record, name))
-    source_tokens, target_tokens = (
-        trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else [] for side in ("source", "target")
-    )
+    names = ("source.tokens", "target.tokens")
+    source_tokens, target_tokens = (trace[name].tolist() if name in trace else [] for name in names)
     trace.metadata |= {
         "source": text,
         "target": translator.target.decode(target_tokens),

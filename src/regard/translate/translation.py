@@ -126,9 +126,8 @@ class Translation:
 
     def stage(self, name: str) -> str:
         """The whole text at a stage of the pipeline."""
-        return SplitText([""] * len(self.sentences), self.between).join(
-            [sentence.stages[name] for sentence in self.sentences]
-        )
+        parts = SplitText([""] * len(self.sentences), self.between)
+        return parts.join([sentence.stages[name] for sentence in self.sentences])
 
     def to_dict(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

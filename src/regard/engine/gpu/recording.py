@@ -1,7 +1,5 @@
 """CUDA graphs: work that a GPU replays, and the shapes a search is recorded for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ sentences: a slot holds the beam of one sentence, and takes the next sentence as
 choices of each step are stored by sentence and traced back on the host at the end (`backtrace`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -17,8 +17,7 @@ T = TypeVar("T")
 STDIN = Path("-")
 _PORTION = 256
 """maximum lines between two updates of the bar"""
-_NUM_UPDATES = 40
-"""updates of the bar for fewer lines, of at least a batch each"""
+_NUM_UPDATES = 40  # updates of the bar for fewer lines, of at least a batch each
 _MIN_PORTION = 32
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -18,8 +18,7 @@ from regard.errors import DataError, UsageError
 if TYPE_CHECKING:
     from regard.api import Model
 
-Pair = tuple[str, str] | None
-"""a source and its target; None for an empty line"""
+Pair = tuple[str, str] | None  # a source and its target; None for an empty line
 
 
 def score(

@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 from regard.errors import DataError
 from regard.files import digest, sync
 
-ATTEMPTS = 5
-"""attempts in a row that bring nothing"""
-TIMEOUT = 30.0
-"""seconds without a byte"""
+ATTEMPTS = 5  # attempts in a row that bring nothing
+TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 16
 
 Progress = Callable[[int, int | None], None]

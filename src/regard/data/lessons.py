@@ -13,14 +13,12 @@ from pathlib import Path
 
 from regard.files import write_file
 
-LESSON = "lesson.tsv"
-"""File of the pairs in the run's folder."""
+LESSON = "lesson.tsv"  # File of the pairs in the run's folder.
 NUM_PAIRS = 5000
 LETTERS = "abcdefghijkl"
 SHORTEST, LONGEST = 4, 10
 """Letters of a line."""
-NUM_DAYS = 36_524
-"""Days from the first of January 1950 on."""
+NUM_DAYS = 36_524  # Days from the first of January 1950 on.
 MONTHS = (
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split(),
     "January February March April May June July August September October November December".split(),

@@ -16,8 +16,7 @@ from typing import IO, BinaryIO, cast
 
 from regard.errors import DataError, RegardError, UsageError
 
-MAX_LINE_BYTES = 1 << 16
-"""maximum bytes of a line of a corpus; a longer one is dropped while it is read"""
+MAX_LINE_BYTES = 1 << 16  # maximum bytes of a line of a corpus; a longer one is dropped while it is read
 _MAX_ARRIVING_BYTES = 1 << 26
 """maximum bytes of a line that arrives: far above any text, far below what a small .gz can unpack to"""
 _BLOCK_BYTES = 1 << 16

@@ -22,8 +22,7 @@ from regard.decode.interface import StepRecord as StepRecord
 from regard.decode.single_path import SinglePaths, check_single_path
 from regard.errors import UsageError
 
-MOST_PLACES = 512
-"""tokens of given outputs that are read together: each has a score for the whole vocabulary"""
+MOST_PLACES = 512  # tokens of given outputs that are read together: each has a score for the whole vocabulary
 
 
 def search(

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = Any
-"""a NumPy array or a torch tensor"""
+Array = Any  # a NumPy array or a torch tensor
 Host = npt.NDArray[Any]
 _BLOCK = 128
 """tokens whose largest score is found together"""
@@ -20,8 +19,7 @@ _BLOCK = 128
 class Arrays:
     """The operations for NumPy arrays; TorchArrays has the same for tensors."""
 
-    module: Any = np
-    """numpy or torch, for functions that both spell alike"""
+    module: Any = np  # numpy or torch, for functions that both spell alike
 
     def integers(self, values: Host) -> Array:
         """Token ids or row numbers as the model takes them."""

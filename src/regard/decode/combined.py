@@ -23,8 +23,7 @@ import numpy as np
 from regard.decode.arrays import Array, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.interface import State, StepModel
 
-_LEAST_SHARE = 0.05
-"""share of the largest probability below which a token is never written"""
+_LEAST_SHARE = 0.05  # share of the largest probability below which a token is never written
 _MOST_GAINED = 3.0
 """largest difference that counts, in nats: a word that is surprising without the prompt is not better for that"""
 

@@ -31,12 +31,9 @@ ConstraintProgress = tuple[int, ...]
 class Constraints:
     """The constraints of one sentence, in token ids."""
 
-    prefix: Tokens = ()
-    """the output begins with these; they belong to it and count in its length"""
-    banned: Sequence[Tokens] = ()
-    """sequences (words of one or more tokens) that appear nowhere in the output"""
-    required: Sequence[Tokens] = ()
-    """sequences that each appear somewhere in the output; beam search only"""
+    prefix: Tokens = ()  # the output begins with these; they belong to it and count in its length
+    banned: Sequence[Tokens] = ()  # sequences (words of one or more tokens) that appear nowhere in the output
+    required: Sequence[Tokens] = ()  # sequences that each appear somewhere in the output; beam search only
 
     def fits(self, max_length: int) -> bool:
         """Whether the prefix and the required sequences have room in an output; 0 is no limit."""

@@ -13,8 +13,7 @@ from regard.decode.interface import IMPOSSIBLE, Emission, Hypothesis, State, Ste
 from regard.decode.sampling import TokenSampler
 from regard.errors import UsageError
 
-NUM_SHOWN = 20
-"""most probable tokens in a record"""
+NUM_SHOWN = 20  # most probable tokens in a record
 
 
 class SinglePaths:

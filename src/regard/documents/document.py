@@ -31,19 +31,15 @@ SUFFIXES = (*_READERS, *ARCHIVES)
 
 Translate = Callable[[list[str]], Sequence[TranslatedText]]
 
-_NUM_SHOWN = 60
-"""characters of a doubtful segment in its warning"""
+_NUM_SHOWN = 60  # characters of a doubtful segment in its warning
 _IN_PARTS = "had to be translated in parts, to keep their tags and placeholders"
 
 
 @dataclass(frozen=True, slots=True)
 class TranslatedSegment:
-    source: str
-    """text that the model read"""
-    written: str
-    """text in the file"""
-    doubt: str = ""
-    """why a person should look at it; empty where nothing is wrong"""
+    source: str  # text that the model read
+    written: str  # text in the file
+    doubt: str = ""  # why a person should look at it; empty where nothing is wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,7 @@ def _messages(text: str) -> Iterator[_Message]:
 # The model sees the word without the sign. The sign comes back before the same letter where a word begins with it, else
 # before the first. A catalogue uses a sign if some label has it before a word; a label then may have it inside a word.
 
-_LONGEST_LABEL = 80
-"""characters"""
+_LONGEST_LABEL = 80  # characters
 _BEFORE_A_WORD = {  # but `&amp;` is a character, `_id` a name and `~5` about five
     "&": re.compile(r"(?<![&\w])&(?=[^\W_])(?!\w{1,31};)"),
     "_": re.compile(r"(?:(?<!\S)(?<!^)_(?=[^\W_])|^_(?=[A-ZÀ-Þ0-9]))(?!\w*_)"),

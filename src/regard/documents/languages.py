@@ -7,8 +7,7 @@ from regard.documents.segments import Languages
 from regard.errors import DataError
 from regard.text.language import main_language
 
-_NUM_FIRST = 100_000
-"""characters in which a file declares its languages"""
+_NUM_FIRST = 100_000  # characters in which a file declares its languages
 _CODE = r"""\s*["']?([A-Za-z]{2,3}(?:[-_]\w{2,8})*)\b"""
 _PAGE = (rf"(?is)<html\b[^>]*?\s(?:xml:)?lang\s*={_CODE}", "")
 _XLIFF = (

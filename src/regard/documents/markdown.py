@@ -33,18 +33,13 @@ _SEEN_FIELD = re.compile(
 """a field of the front matter that readers see, and its value"""
 _NOT_PLAIN = re.compile(r"[\s\S]*(?::\s|:$|\s#)|[\"'\[\]{}&*!|>%@`#?,-]")
 """a value that YAML would not read as text"""
-_TITLE = re.compile(r"""\s("[^"\\]+"|'[^'\\]+'|\([^()\\]+\))\s*\)$""")
-"""title of a link or an image"""
+_TITLE = re.compile(r"""\s("[^"\\]+"|'[^'\\]+'|\([^()\\]+\))\s*\)$""")  # title of a link or an image
 _NOTE = re.compile(r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))", re.MULTILINE)
 """beginning of a footnote, of a term's meaning, or of the definition of a link, which may be right below these"""
-_AS_ITEM = r"\1-   "
-"""a footnote as a list item: its further lines are indented by four as well"""
-_ENDS_OF_NAMES = ("]", "][]")
-"""ends of a link or an image whose text is also the name of its target"""
-_BEFORE_CONTENT = re.compile(r"(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*")
-"""marks of lists and quotations"""
-_TASK = re.compile(r"\[[ xX]\][ \t]+")
-"""box of a task, where a list item begins"""
+_AS_ITEM = r"\1-   "  # a footnote as a list item: its further lines are indented by four as well
+_ENDS_OF_NAMES = ("]", "][]")  # ends of a link or an image whose text is also the name of its target
+_BEFORE_CONTENT = re.compile(r"(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*")  # marks of lists and quotations
+_TASK = re.compile(r"\[[ xX]\][ \t]+")  # box of a task, where a list item begins
 _CELL = re.compile(r"(?:[^|\\]|\\.|\\)+")
 _HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*\\)$")
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")

@@ -9,8 +9,7 @@ from typing import Literal
 from regard.documents.segments import Code, Item, TextRun, check_cancelled
 from regard.text.protected import PLACEHOLDER
 
-_SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"
-"""signs that models lose or replace"""
+_SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"  # signs that models lose or replace
 # No-break spaces are not breaks: they are typography, and each language has its own.
 _TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|[ \t\n\r\f\v]+|[{_SIGNS}]")
 # Possessive repetitions (*+) keep the time linear for hostile texts.

@@ -36,10 +36,8 @@ class Mark:
 
 
 class Placement(NamedTuple):
-    places: list[tuple[int, int]]
-    """(position in the target, index of the mark) in writing order"""
-    lost: list[int]
-    """opening marks whose words have no place in the target; not among the places"""
+    places: list[tuple[int, int]]  # (position in the target, index of the mark) in writing order
+    lost: list[int]  # opening marks whose words have no place in the target; not among the places
 
 
 class _Element(NamedTuple):

@@ -15,8 +15,7 @@ from regard.errors import DataError, UsageError
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SLOW = ("idna", "punycode")
 """encodings of names, which would take hours for a file"""
-_NUM_FIRST = 4096
-"""bytes in which a file declares its encoding"""
+_NUM_FIRST = 4096  # bytes in which a file declares its encoding
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _HTML = re.compile(rb"""(?i)<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""")
 _PO = re.compile(rb"""Content-Type:[^\n]{0,100}?charset=([\w.-]{1,40})""", re.IGNORECASE)
@@ -27,10 +26,8 @@ _DECLARATIONS = {
 }
 
 # Wrapped lines of prose are all about as long; those of a list or a poem seldom are.
-_WRAPPED_LENGTH = 40
-"""minimum length of a wrapped line, in characters"""
-_MAX_DIFFERENCE = 25
-"""between the longest line and the others"""
+_WRAPPED_LENGTH = 40  # minimum length of a wrapped line, in characters
+_MAX_DIFFERENCE = 25  # between the longest line and the others
 
 
 @dataclass(frozen=True, slots=True)

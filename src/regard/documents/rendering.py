@@ -21,10 +21,8 @@ from regard.text.words import Link
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """line ends and terminal controls; an output has none unless the source has"""
-_MAX_CODES = 200
-"""codes of a segment; with more, only the source's order is sure to be right"""
-_NUM_NEXT = 8
-"""items after an object that are looked at"""
+_MAX_CODES = 200  # codes of a segment; with more, only the source's order is sure to be right
+_NUM_NEXT = 8  # items after an object that are looked at
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
@@ -38,10 +36,8 @@ _DASHES = "-–—•·*"
 _DASH = re.compile(rf"[{_DASHES}]\s+")
 _INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
 """a last word to which the full stop belongs, such as p.m."""
-_NUM_INITIALS = 20
-"""characters at the end that are searched for initials"""
-_LAST_WESTERN = "\u052f"
-"""last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic"""
+_NUM_INITIALS = 20  # characters at the end that are searched for initials
+_LAST_WESTERN = "\u052f"  # last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic
 
 
 class TranslatedText(Protocol):

@@ -137,8 +137,7 @@ class _Flattener:
     found: list[tuple[str, str] | Code] = field(default_factory=list)
     fields: list[int] = field(default_factory=list)
     """fields whose result has begun"""
-    beginning: str = ""
-    """runs of a field before its result"""
+    beginning: str = ""  # runs of a field before its result
     depth: int = 0
 
     def flat(self, elements: Sequence[Element]) -> list[tuple[str, str] | Code]:

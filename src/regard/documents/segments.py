@@ -19,19 +19,15 @@ from typing import Literal
 
 CodeKind = Literal["open", "close", "alone", "object", "kept", "break", "key"]
 
-Languages = tuple[str, str]
-"""codes of the source language and of the target language"""
+Languages = tuple[str, str]  # codes of the source language and of the target language
 
 _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
 """white space and the mark of a list at the beginning of a text"""
-_NUM_SHOWN = 60
-"""maximum characters of inline code that the model sees"""
+_NUM_SHOWN = 60  # maximum characters of inline code that the model sees
 _NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?<=\[)[a-z])[\])]?")
 """text of a reference to a footnote"""
-_NUM_BEFORE = 10
-"""characters before a footnote that are looked at"""
-_MAX_MERGED = 8
-"""items of a footnote's mark"""
+_NUM_BEFORE = 10  # characters before a footnote that are looked at
+_MAX_MERGED = 8  # items of a footnote's mark
 _BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -61,13 +57,11 @@ def check_cancelled() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    raw: str
-    """text in the file"""
+    raw: str  # text in the file
     kind: CodeKind
     shown: str = ""
     """text that the model reads for it"""
-    name: str = ""
-    """shared by an open and the close that belongs to it"""
+    name: str = ""  # shared by an open and the close that belongs to it
     parts: tuple[str | Segment, ...] = ()
     """parts of `raw` where it has texts to translate, such as the description of an image or a title"""
 
@@ -92,8 +86,7 @@ class Segment:
     """function from visible text to text in the file"""
     has_same_marks: Callable[[str, str], bool] | None = None
     """whether two spellings have the same marks; a spelling that passes needs no escapes"""
-    finish: Callable[[str], str] = str
-    """applied to what the file gets, if that is not what it had"""
+    finish: Callable[[str], str] = str  # applied to what the file gets, if that is not what it had
 
     @property
     def text(self) -> str:
@@ -135,8 +128,7 @@ def code_with(raw: str, text: str) -> Code:
     return Code(raw, "kept", text) if is_shown else Code(raw, "object")
 
 
-Part = str | Segment
-"""text that stays, or a segment to translate"""
+Part = str | Segment  # text that stays, or a segment to translate
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +140,11 @@ class Slot:
     parts: Sequence[Part]
     level: int = 0
     """level of a heading, from 1; 0 for other text"""
-    row: int | None = None
-    """offset of the table row of this cell"""
-    is_head: bool = False
-    """whether the cell is the head of a column"""
-    is_aside: bool = False
-    """whether it is beside the text, as the attributes of a block are"""
-    if_doubtful: str = ""
-    """written before the parts if a translation is doubtful"""
-    finish: Callable[[str], str] = str
-    """applied to what the parts give together"""
+    row: int | None = None  # offset of the table row of this cell
+    is_head: bool = False  # whether the cell is the head of a column
+    is_aside: bool = False  # whether it is beside the text, as the attributes of a block are
+    if_doubtful: str = ""  # written before the parts if a translation is doubtful
+    finish: Callable[[str], str] = str  # applied to what the parts give together
 
 
 Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]

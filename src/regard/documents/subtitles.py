@@ -20,8 +20,7 @@ _NAMED = re.compile(rf"{_TAGS}{_NAME}(?: {_NAME}){{0,2}} ?:(?:\s|$)")
 
 _SIGNS = re.compile(r"<[^<>]*>|(\{\\[^{}]{0,100}\}|[♪♫♬]+)")
 """group 1: player commands and music notes, outside of tags"""
-_WITHOUT_END = VOID | {"v"}
-"""tags that need no end: WebVTT's voice lasts to the end of the cue"""
+_WITHOUT_END = VOID | {"v"}  # tags that need no end: WebVTT's voice lasts to the end of the cue
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:

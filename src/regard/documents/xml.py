@@ -24,8 +24,7 @@ _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 @dataclass(slots=True)
 class Element:
-    name: str
-    """without the prefix of its namespace"""
+    name: str  # without the prefix of its namespace
     prefix: str
     attributes: dict[str, str]
     start: int

@@ -24,8 +24,7 @@ GRAPHS = ("decoder.onnx", "encoder.onnx")
 MAX_THREADS = 8
 
 
-Engine = StepModel
-"""A running model; each of its sources ends in the end token."""
+Engine = StepModel  # A running model; each of its sources ends in the end token.
 
 
 class VectorEngine(Protocol):

@@ -16,8 +16,7 @@ from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
 
-MEMORY = "memory"
-"""The output of encoder.onnx that holds the vector of each token."""
+MEMORY = "memory"  # The output of encoder.onnx that holds the vector of each token.
 
 
 class Graphs:

@@ -10,8 +10,7 @@ from regard.config import ModelConfig
 from regard.folder.checkpoint import WEIGHTS
 from regard.folder.tensors import SCALE, is_table, tied_names
 
-PANEL = 64
-"""a multiple of the outputs whose weights lie together"""
+PANEL = 64  # a multiple of the outputs whose weights lie together
 _BASE = 10000.0  # of sinusoidal positions
 
 

@@ -20,8 +20,7 @@ from regard.engine import Precision, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources, outputs_of
 from regard.engine.graphs import MEMORY, Graphs, is_x86
 
-MAX_PLACES = 256
-"""Tokens of one row read in one pass: the scores of all lie in cache together."""
+MAX_PLACES = 256  # Tokens of one row read in one pass: the scores of all lie in cache together.
 
 
 @dataclass(slots=True)
@@ -31,10 +30,8 @@ class OnnxState(CacheHolder):
     position: int
     cache: Cache | None
     """Keys and values of the tokens so far; None before the first."""
-    rows: list[int]
-    """The cache's row of each row: a new order moves nothing."""
-    sources: Sources
-    """Of `sentences`."""
+    rows: list[int]  # The cache's row of each row: a new order moves nothing.
+    sources: Sources  # Of `sentences`.
     sentences: list[int]
     """The sentences that still have rows; each has `width` rows of the cache, of which some may be unused."""
     width: int

@@ -196,8 +196,7 @@ class TorchEngine:
 class WrittenState:
     """The tokens so far and the encoder's output, no cache."""
 
-    tokens: Tensor
-    """[rows, written]"""
+    tokens: Tensor  # [rows, written]
     memory: Tensor | None
     source_lengths: Tensor | None
     attention: Tensor | None = None

@@ -26,8 +26,7 @@ _SCALARS = ("u1", "i1", "<u2", "<i2", "<u4", "<i4", "<f4", "?", "", "", "<u8", "
 _STRING, _ARRAY = 8, 9
 _DAMAGES = (ValueError, LookupError, TypeError, ArithmeticError, NotImplementedError, AttributeError, UsageError)
 _ALIGNMENT = 32  # bytes, where the file does not say
-_ARCHITECTURES = {"llama": False, "qwen2": True, "qwen3": True}
-"""whether a head's features are two halves"""
+_ARCHITECTURES = {"llama": False, "qwen2": True, "qwen3": True}  # whether a head's features are two halves
 _KEYS = {
     "num_hidden_layers": "block_count",
     "hidden_size": "embedding_length",

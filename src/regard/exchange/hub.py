@@ -52,10 +52,8 @@ class ModelAddress(NamedTuple):
     name: str
     url: str
     """an archive, a folder with a list of its files and their checksums, or hf:owner/name"""
-    pin: str
-    """sha256 of the archive or the list, or a revision on the hub; or empty"""
-    languages: tuple[str, str] = ("", "")
-    """source and target, where the user named them"""
+    pin: str  # sha256 of the archive or the list, or a revision on the hub; or empty
+    languages: tuple[str, str] = ("", "")  # source and target, where the user named them
 
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:

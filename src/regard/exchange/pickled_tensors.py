@@ -18,8 +18,7 @@ import numpy as np
 from regard.errors import ModelError
 from regard.folder.tensors import Tensors
 
-_MAGIC = 0x1950A86A20F9469CFC6C
-"""first value of the older file"""
+_MAGIC = 0x1950A86A20F9469CFC6C  # first value of the older file
 _KINDS = {"Float": "<f4", "Double": "<f8", "Half": "<f2", "BFloat16": "<u2"}
 _KINDS |= {"Long": "<i8", "Int": "<i4", "Short": "<i2", "Char": "i1", "Byte": "u1", "Bool": "?"}
 _NUM_WIDENED = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}

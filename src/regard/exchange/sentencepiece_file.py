@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from regard.folder.manifest import TokenizerFiles
 
-NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
-"""kinds of tokens, in that file and in GGUF"""
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6  # kinds of tokens, in that file and in GGUF
 _MODEL, _VOCABULARY = "tokenizer.model", "vocab.json"
 
 

@@ -1,4 +1,3 @@
 """Text that a model writes on: stories, replies, blanks filled in."""
 
-STORY_WORDS = 120
-"""words to write when nobody says how many"""
+STORY_WORDS = 120  # words to write when nobody says how many

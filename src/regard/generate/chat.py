@@ -26,12 +26,10 @@ _TEMPERATURES = (0.8, 1.0, 1.2)
 """temperatures of further rounds, where no candidate is acceptable"""
 _ALIKE, _LOOP, _NO_WORD = 0.8, 2.0, 3.0
 """flaws that are not acceptable: the share of words in the same order as an earlier turn, and worse"""
-_ECHO_WORDS = 3
-"""words of the shortest turn that must not be copied: hello may answer hello"""
+_ECHO_WORDS = 3  # words of the shortest turn that must not be copied: hello may answer hello
 _SURER, _CERTAIN = 1.25, 0.9
 """a later reply must be 1.25 times as probable as an earlier one, or above 0.9, such as farewells and thanks"""
-_TRUSTED = 0.8
-"""probability from which a model's own reply to words of danger is said"""
+_TRUSTED = 0.8  # probability from which a model's own reply to words of danger is said
 _SURE_OF_DANGER, _LESS_FOR_EACH = 0.8, 0.1
 """probability needed to send somebody to help, and how much less for each other candidate that does"""
 _SPEECHLESS = "I don't know what to say to that."

@@ -17,13 +17,10 @@ from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tok
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 from regard.translate.pipeline import Translator
 
-NUM_COMPARED = 96
-"""tokens of each of the n continuations before the best one is chosen"""
+NUM_COMPARED = 96  # tokens of each of the n continuations before the best one is chosen
 
-_TOKENS_PER_WORD = 4
-"""upper bound of the mean number of tokens per word, in any language"""
-_NEAR_THE_END = 0.85
-"""share of the words after which the text may end with a sentence"""
+_TOKENS_PER_WORD = 4  # upper bound of the mean number of tokens per word, in any language
+_NEAR_THE_END = 0.85  # share of the words after which the text may end with a sentence
 _WORD = re.compile(r"\s*\S+(?=\s)")
 _SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
 _LINE_END = "<0x0A>"

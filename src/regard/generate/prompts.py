@@ -24,8 +24,7 @@ MARK = "\u2028"
 _MARKED = re.compile(f" ?{MARK} ?")
 MOST_TURNS = 7
 """turns of a conversation that a chat model reads, the one to answer included"""
-MOST_WORDS = 120
-"""words of these turns together; the turn to answer is always read whole"""
+MOST_WORDS = 120  # words of these turns together; the turn to answer is always read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,7 @@ class Prompt:
     prefix: list[int]
     num_default: int
     """tokens to write when nobody says how many"""
-    stops: tuple[str, ...] = ()
-    """texts that end the output, besides those of a request"""
+    stops: tuple[str, ...] = ()  # texts that end the output, besides those of a request
 
     @property
     def num_tokens(self) -> int:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from regard.decode import Emission, Hypothesis, StepRecord
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
-TopTokens = tuple[tuple[str, float], ...]
-"""the most probable tokens of a step, with their log-probabilities"""
+TopTokens = tuple[tuple[str, float], ...]  # the most probable tokens of a step, with their log-probabilities
 Step = tuple[Emission, TopTokens]
 _INCOMPLETE = "\ufffd"
 """character that a tokenizer writes for incomplete bytes"""

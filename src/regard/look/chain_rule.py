@@ -15,8 +15,7 @@ from regard.look.derivation import DerivationSheet, Index
 from regard.look.training_step import AFTER, GRADIENT, WEIGHT
 from regard.train.optimizer import is_orthogonal
 
-MOST_TERMS = 24
-"""Terms of a sum that are shown, the largest; of more the rest is one line."""
+MOST_TERMS = 24  # Terms of a sum that are shown, the largest; of more the rest is one line.
 Derivation = dict[str, Any]
 _READ = frozenset("output concatenated activated residual norm final_norm input embedding memory".split())
 """values whose readers `DataFlow.uses` tells"""

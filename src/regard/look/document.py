@@ -18,10 +18,8 @@ from regard.model.alibi import slopes
 from regard.model.position import rotary_frequencies
 from regard.model.position_criteria import judge
 
-VERSION = 2
-"""2: `token_strings` and `token_string` (was `pieces` and `piece`), `stages`, `sentences`"""
-NUM_TOP = 20
-"""number of most probable tokens named at each position"""
+VERSION = 2  # 2: `token_strings` and `token_string` (was `pieces` and `piece`), `stages`, `sentences`
+NUM_TOP = 20  # number of most probable tokens named at each position
 
 _SCHEMES: Final[dict[Position, str]] = {
     "sinusoidal": "sine and cosine",

@@ -14,8 +14,7 @@ from regard.look.session import Session
 from regard.look.single_file import as_json, link, read_page
 from regard.look.subject import Subject
 
-MAX_MODEL_BYTES = 300_000_000
-"""largest weights that a file carries"""
+MAX_MODEL_BYTES = 300_000_000  # largest weights that a file carries
 _KNOWN_PARTS = frozenset(
     "BPE WordPiece Sequence NFC NFD NFKC NFKD Lowercase StripAccents BertNormalizer Prepend Replace ByteLevel Split "
     "Digits BertPreTokenizer Metaspace ByteFallback Fuse Strip".split()
@@ -24,8 +23,7 @@ _KNOWN_PARTS = frozenset(
 _OF_A_MODEL = ("version", "model", "parameters", "criteria", "code")
 """parts of a document that are the same for every run of a model"""
 
-Place = Callable[[str], dict[str, str]]
-"""from the name of a model's file to where the page finds it"""
+Place = Callable[[str], dict[str, str]]  # from the name of a model's file to where the page finds it
 
 
 def hindrance(subject: Subject) -> str:

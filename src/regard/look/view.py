@@ -34,8 +34,7 @@ from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 MAX_WEIGHT_BYTES = 32_000_000
 """matrices are left out of a saved page when together they are larger; the page then says so"""
 
-MAX_CARRIED_VALUES = 5_500_000
-"""characters of the values of a run in a page that carries its model"""
+MAX_CARRIED_VALUES = 5_500_000  # characters of the values of a run in a page that carries its model
 
 
 def look_at(

@@ -19,12 +19,10 @@ from regard.search.passages import MAX_TOKENS
 from regard.text import Span
 from regard.text.tokenizer import TokenizerBase
 
-_MOST_LETTERS = 64
-"""letters of the longest token of any vocabulary"""
+_MOST_LETTERS = 64  # letters of the longest token of any vocabulary
 _BATCH_TOKENS = 4096
 
-OnProgress = Callable[[int, int], None]
-"""called with the number of passages done, and of all"""
+OnProgress = Callable[[int, int], None]  # called with the number of passages done, and of all
 
 
 class TextEncoder:

@@ -50,10 +50,8 @@ class IndexedFile:
     size: int
     modified: int
     """modification time in nanoseconds"""
-    encoding: str | None
-    """encoding given by the user"""
-    start: int
-    """row of its first passage"""
+    encoding: str | None  # encoding given by the user
+    start: int  # row of its first passage
     num_passages: int
 
 
@@ -63,12 +61,9 @@ class Index:
     passages: list[Passage]
     vectors: np.ndarray
     """[passages, features]"""
-    fingerprint: str
-    """fingerprint of the model that made the vectors"""
-    num_read: int = 0
-    """passages that the model read in this run"""
-    left_out: list[str] = field(default_factory=list)
-    """files that could not be read, with the reason"""
+    fingerprint: str  # fingerprint of the model that made the vectors
+    num_read: int = 0  # passages that the model read in this run
+    left_out: list[str] = field(default_factory=list)  # files that could not be read, with the reason
 
     def path_of(self, row: int) -> str:
         """The file of a passage."""

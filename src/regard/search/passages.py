@@ -14,20 +14,16 @@ from regard.documents.segments import Segment, Slot
 from regard.errors import DataError, UsageError
 from regard.text.sentences import split
 
-MAX_TOKENS = 128
-"""tokens of a passage: a longer one says too many things for one vector"""
-NUM_HEADINGS = 2
-"""nearest headings that a paragraph is read with"""
+MAX_TOKENS = 128  # tokens of a passage: a longer one says too many things for one vector
+NUM_HEADINGS = 2  # nearest headings that a paragraph is read with
 
-_NUM_LOOKED_AT = 8192
-"""bytes at the beginning of a file that are searched for NUL"""
+_NUM_LOOKED_AT = 8192  # bytes at the beginning of a file that are searched for NUL
 _CATALOGUES = (".po", ".pot", ".xliff", ".xlf", ".tmx")
 """documents in two languages, read as plain text: their readers show one language"""
 
 
 class Passage(NamedTuple):
-    line: int
-    """number of its first line, from 1"""
+    line: int  # number of its first line, from 1
     text: str
 
 

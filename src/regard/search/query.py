@@ -25,10 +25,8 @@ from regard.search.results import WEIGHT, Comparison, Hit, SearchResult
 from regard.text import Span, check_text
 from regard.text.words import words
 
-ROWS_AT_ONCE = 65536
-"""rows of memory-mapped vectors that are read at once"""
-NUM_NEAREST = 200
-"""nearest passages that are reordered by words"""
+ROWS_AT_ONCE = 65536  # rows of memory-mapped vectors that are read at once
+NUM_NEAREST = 200  # nearest passages that are reordered by words
 WEIGHT_OF_SHORT, ENOUGH_WORDS = 0.12, 10
 """weight of short passages, and words of one that is not short; doubles first hits among short lines, measured"""
 

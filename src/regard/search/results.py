@@ -24,8 +24,7 @@ WEIGHT = 0.5
 """weight of shared words in a score; from 0.3 on benchmarks/search_quality.py hardly changes, and queries of one word gain up to 0.5"""
 MATCH_SHARE = 0.3
 """share of the way from the mean similarity of a query word to 1, from which a word is a match"""
-_STEPS = 10
-"""shades of a table cell"""
+_STEPS = 10  # shades of a table cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,7 @@ class Comparison:
     query_words: list[str]
     spans: list[Span]
     """places of the passage's words"""
-    similarity: np.ndarray
-    """[query words, passage words]: the cosines of their vectors in context"""
+    similarity: np.ndarray  # [query words, passage words]: the cosines of their vectors in context
 
     @property
     def words(self) -> list[str]:
@@ -105,8 +103,7 @@ class SearchResult(Sequence[Hit]):
     hits: list[Hit]
     num_passages: int
     """passages that were searched"""
-    left_out: list[str]
-    """files that could not be read, with the reason"""
+    left_out: list[str]  # files that could not be read, with the reason
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -26,8 +26,7 @@ from regard.translate.pipeline import Translator
 from regard.translate.search import TranslateOptions
 from regard.translate.translation import Translation, by_way_of, join
 
-_LONG = 2000
-"""characters above which a text is split in another thread, so that other requests do not wait"""
+_LONG = 2000  # characters above which a text is split in another thread, so that other requests do not wait
 _NEXT_CHOICE = 1_000_003
 """offset between the sampling numbers of two choices, so that no choice draws what a later turn draws"""
 document_threads = ThreadPoolExecutor(16, "regard-document")
@@ -187,8 +186,7 @@ async def translate_file(
 class TextOptions:
     """What a request asks of each text."""
 
-    decode: DecodeConfig
-    """the model's own search, with what the request changes"""
+    decode: DecodeConfig  # the model's own search, with what the request changes
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()
     num_top: int = 0

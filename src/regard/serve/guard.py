@@ -40,10 +40,8 @@ _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _FILE_ROUTE = "/translate_file"
 _OPEN_ROUTES = ("/languages", "/frontend/settings")
 """routes that LibreTranslate's clients call without their key"""
-_CLIENT_LEFT = 499
-"""status in the log when the client did not wait for its answer"""
-_MAX_CLIENTS = 10_000
-"""clients whose rate is remembered"""
+_CLIENT_LEFT = 499  # status in the log when the client did not wait for its answer
+_MAX_CLIENTS = 10_000  # clients whose rate is remembered
 
 
 class RateLimit:

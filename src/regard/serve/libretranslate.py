@@ -25,8 +25,7 @@ _KEEP_SECONDS = 3600.0
 _MAX_BYTES = 64 << 20
 """translated files that are kept for their clients"""
 
-Answers = list[tuple[str, list[str]]]
-"""translations, each with its alternatives"""
+Answers = list[tuple[str, list[str]]]  # translations, each with its alternatives
 
 
 class LibreTranslate:

@@ -32,8 +32,7 @@ class TextRequest(NamedTuple):
     options: TextOptions
     turns: Sequence[str]
     """turns of a conversation; a translator or language model reads the last"""
-    prompt: Prompt | None
-    """input of the model; None for a translator"""
+    prompt: Prompt | None  # input of the model; None for a translator
     echo: str
 
 

@@ -10,22 +10,14 @@ from urllib.parse import urlsplit
 from regard.config.fields import Count, Settings
 from regard.errors import UsageError
 
-HEAD_TIMEOUT = 10.0
-"""seconds from the first byte of a request to the end of its head"""
-BODY_TIMEOUT = 20.0
-"""seconds from the end of the head to the end of the body"""
-READER_TIMEOUT = 20.0
-"""seconds in which a client reads nothing of its answer"""
-REFUSED_BODY_TIMEOUT = 5.0
-"""seconds in which a client may go on sending a body that was refused"""
-KEEP_ALIVE = 15
-"""seconds in which an idle connection may begin its next request"""
-MAX_CONNECTIONS = 4000
-"""open connections, where the system allows a process so many"""
-MAX_OPEN_REQUESTS = 512
-"""requests being answered, those that wait for a model included"""
-SHUTDOWN_TIMEOUT = 30
-"""seconds to finish the open requests after a signal"""
+HEAD_TIMEOUT = 10.0  # seconds from the first byte of a request to the end of its head
+BODY_TIMEOUT = 20.0  # seconds from the end of the head to the end of the body
+READER_TIMEOUT = 20.0  # seconds in which a client reads nothing of its answer
+REFUSED_BODY_TIMEOUT = 5.0  # seconds in which a client may go on sending a body that was refused
+KEEP_ALIVE = 15  # seconds in which an idle connection may begin its next request
+MAX_CONNECTIONS = 4000  # open connections, where the system allows a process so many
+MAX_OPEN_REQUESTS = 512  # requests being answered, those that wait for a model included
+SHUTDOWN_TIMEOUT = 30  # seconds to finish the open requests after a signal
 
 MAX_ALTERNATIVES = 10
 MAX_TEXTS = 128
@@ -43,22 +35,15 @@ class ServerSettings(Settings):
     port: int = 8000
     keys: tuple[str, ...] = ()
     """API keys, each of which opens every route; without any, all routes are open"""
-    hosts: tuple[str, ...] = ()
-    """host names of this server, besides localhost and plain addresses"""
-    origins: tuple[str, ...] = ()
-    """other sites whose pages may ask, such as https://example.org"""
+    hosts: tuple[str, ...] = ()  # host names of this server, besides localhost and plain addresses
+    origins: tuple[str, ...] = ()  # other sites whose pages may ask, such as https://example.org
     proxies: tuple[str, ...] = ()
     """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
-    rate: Annotated[int, "not negative"] = 0
-    """requests a minute of one client; 0 is without limit"""
-    queue: Count = 64
-    """requests that may wait for one model; further ones are refused with Retry-After"""
-    timeout: Annotated[float, "positive"] = 60.0
-    """seconds until a request is given up"""
-    file_timeout: float = 600.0
-    """seconds until a file is given up"""
-    characters: Count = 20_000
-    """characters in one request"""
+    rate: Annotated[int, "not negative"] = 0  # requests a minute of one client; 0 is without limit
+    queue: Count = 64  # requests that may wait for one model; further ones are refused with Retry-After
+    timeout: Annotated[float, "positive"] = 60.0  # seconds until a request is given up
+    file_timeout: float = 600.0  # seconds until a file is given up
+    characters: Count = 20_000  # characters in one request
     body_bytes: int = 1 << 20
     file_bytes: int = 4 << 20
 

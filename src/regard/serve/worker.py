@@ -26,12 +26,9 @@ from regard.translate.pipeline import Translator
 
 _MAX_BATCH = {"cpu": (16, 512), "cuda": (256, 16384)}
 """items and source tokens in a batch, padding included, by device"""
-_MAX_LENGTH_RATIO = 2
-"""longest to shortest item of a batch"""
-_SHORT = 8
-"""tokens up to which all items count as equally long"""
-_STALLED_AFTER = 4.0
-"""seconds without a step after which a model counts as dead"""
+_MAX_LENGTH_RATIO = 2  # longest to shortest item of a batch
+_SHORT = 8  # tokens up to which all items count as equally long
+_STALLED_AFTER = 4.0  # seconds without a step after which a model counts as dead
 _STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")
 """methods with which an engine makes steps"""
 

@@ -6,11 +6,9 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from regard.errors import DataError, UsageError
 
-Span = tuple[int, int]
-"""start and end of a part of a text, in characters"""
+Span = tuple[int, int]  # start and end of a part of a text, in characters
 
-_LEAST_TIMES, _LEAST_LENGTH = 3, 8
-"""repetitions and tokens of a loop"""
+_LEAST_TIMES, _LEAST_LENGTH = 3, 8  # repetitions and tokens of a loop
 
 
 def check_text(text: object, what: str = "a text") -> str:

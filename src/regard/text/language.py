@@ -12,8 +12,7 @@ from regard.text.normalise import normalise_text
 
 MIN_LINES = 1000
 """lines of a corpus whose languages are judged; a smaller one is better looked at by a person"""
-_MIN_LETTERS, _SURE = 40, 0.8
-"""letters and probability of a line that is judged"""
+_MIN_LETTERS, _SURE = 40, 0.8  # letters and probability of a line that is judged
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
 NUM_CHARACTERS_RANKED = 1000
@@ -25,8 +24,7 @@ _TIMES_LIKELIER = 20
 """ratio of probabilities above which a short text is in one of two languages and not in the other"""
 _MIN_CHARACTERS_FOREIGN, _SURE_FOREIGN = 25, 0.7
 """minimum characters and probability of a text in a language other than the expected ones"""
-_MAX_SHARE_QUOTED = 0.1
-"""share of a text that may be in another language, such as a name or a quotation"""
+_MAX_SHARE_QUOTED = 0.1  # share of a text that may be in another language, such as a name or a quotation
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 

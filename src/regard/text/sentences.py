@@ -69,12 +69,9 @@ class SplitText:
     sentences: list[str]
     separators: list[str]
     """untranslated text before, between and after the sentences; one more than there are sentences"""
-    num_cut: int = 0
-    """sentences that were too long and had to be cut"""
-    cut: frozenset[int] = frozenset()
-    """indices of the parts of those sentences"""
-    too_long: frozenset[int] = frozenset()
-    """parts that are one word, too long for the model"""
+    num_cut: int = 0  # sentences that were too long and had to be cut
+    cut: frozenset[int] = frozenset()  # indices of the parts of those sentences
+    too_long: frozenset[int] = frozenset()  # parts that are one word, too long for the model
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""

@@ -35,10 +35,8 @@ LOCAL = "local"
 """address of a new cluster on this machine alone"""
 _MARK = b"\xef\xbb\xbf"
 
-Translate = Callable[[list[str], int], list[str]]
-"""texts and a number for sampling to translations"""
-Load = Callable[..., Any]
-"""`regard.load`: opens a model folder"""
+Translate = Callable[[list[str], int], list[str]]  # texts and a number for sampling to translations
+Load = Callable[..., Any]  # `regard.load`: opens a model folder
 Execute = Callable[["Job", list["Block"]], Iterable[int]]
 """translates blocks, and yields the number of lines of each when it is done"""
 
@@ -101,10 +99,8 @@ class Job:
     output: str
     model: str
     """the folder"""
-    opening: Mapping[str, Any] = field(default_factory=dict)
-    """options of `regard.load`"""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """options of the translation"""
+    opening: Mapping[str, Any] = field(default_factory=dict)  # options of `regard.load`
+    options: Mapping[str, Any] = field(default_factory=dict)  # options of the translation
     block_bytes: int = BLOCK_BYTES
     side: int | None = None
     """column of pairs to translate, 1 or 2; None where a line is one text"""

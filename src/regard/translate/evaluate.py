@@ -77,8 +77,7 @@ class Difference:
     difference: float
     p_bootstrap: float
     """by paired bootstrap resampling (Koehn 2004)"""
-    p_randomization: float
-    """by approximate randomization (Riezler and Maxwell 2005)"""
+    p_randomization: float  # by approximate randomization (Riezler and Maxwell 2005)
 
     def __str__(self) -> str:
         told = f"{self.metric} {self.difference:+.2f}, p = {self.p_bootstrap:.4f} by paired bootstrap"
@@ -168,8 +167,7 @@ def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:
 class Perplexity(_Named):
     """Perplexity of a text: the number of equally probable tokens that would be as hard to predict."""
 
-    loss: float
-    """mean of -log p over the predicted tokens"""
+    loss: float  # mean of -log p over the predicted tokens
     num_tokens: int
     of_words: float | None = None
     """perplexity per word, which does not depend on the tokenizer; None for blanks"""

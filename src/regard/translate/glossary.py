@@ -22,8 +22,7 @@ from regard.text.words import Link
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
-_SURE = 0.5
-"""share of the strongest link to a term from which a word is surely of its translation"""
+_SURE = 0.5  # share of the strongest link to a term from which a word is surely of its translation
 
 
 class TermPlace(NamedTuple):

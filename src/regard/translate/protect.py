@@ -18,12 +18,9 @@ from regard.text.protected import ProtectedSpan, SpanKind
 from regard.text.sentences import has_word
 from regard.text.words import Link
 
-_PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")
-"""names that no language translates"""
-_FIRST_NUMBER, _STEP = 731, 111
-"""numbers as short as a count that rarely stand in a text"""
-_VOID = frozenset(["br", "hr", "img", "wbr"])
-"""tags without a closing tag"""
+_PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")  # names that no language translates
+_FIRST_NUMBER, _STEP = 731, 111  # numbers as short as a count that rarely stand in a text
+_VOID = frozenset(["br", "hr", "img", "wbr"])  # tags without a closing tag
 _ENDS = ".!?…"
 
 

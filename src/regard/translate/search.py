@@ -12,36 +12,26 @@ from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
 from regard.translate.glossary import Glossary
 
-_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
-"""source tokens times hypotheses that are searched together"""
+_BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # source tokens times hypotheses that are searched together
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TranslateOptions:
     """Options of a translation beside those of the search."""
 
-    prefix: str = ""
-    """text that every output begins with"""
-    prefix_tokens: Sequence[int] = ()
-    """the prefix as tokens; look forces a next word by it"""
-    banned: Sequence[str] = ()
-    """words that no output holds, spelt exactly so, however they are tokenized"""
-    required: Sequence[str] = ()
-    """words that every output holds"""
+    prefix: str = ""  # text that every output begins with
+    prefix_tokens: Sequence[int] = ()  # the prefix as tokens; look forces a next word by it
+    banned: Sequence[str] = ()  # words that no output holds, spelt exactly so, however they are tokenized
+    required: Sequence[str] = ()  # words that every output holds
     glossary: Glossary | None = None
     """terms and their translations, which an output holds where its sentence holds the term"""
-    split: bool = True
-    """cut a text into sentences; otherwise only where it is too long for the model"""
-    alignment: bool = False
-    """add to each candidate which word became which"""
-    plain: bool = False
-    """give the text to the model as it is: no normalisation, no protected spans"""
-    number: int = 0
-    """sentences translated before this call: it and the seed decide what is sampled"""
+    split: bool = True  # cut a text into sentences; otherwise only where it is too long for the model
+    alignment: bool = False  # add to each candidate which word became which
+    plain: bool = False  # give the text to the model as it is: no normalisation, no protected spans
+    number: int = 0  # sentences translated before this call: it and the seed decide what is sampled
     mbr: str = ""
     """chrf or bleu: minimum Bayes risk, the sample that agrees best with all others by this measure"""
-    samples: int = 32
-    """samples that are drawn of each sentence for it"""
+    samples: int = 32  # samples that are drawn of each sentence for it
 
     def __post_init__(self) -> None:
         if self.mbr not in ("", "chrf", "bleu"):

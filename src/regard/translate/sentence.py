@@ -27,10 +27,8 @@ from regard.translate.translation import Candidate, Sentence, copied, shifted
 if TYPE_CHECKING:
     from regard.translate.pipeline import Translator
 
-_WIDENINGS = 2
-"""times the beam is doubled to find candidates with different texts"""
-_NO_REPEAT = 3
-"""tokens in a row that may not come twice after an output repeated itself"""
+_WIDENINGS = 2  # times the beam is doubled to find candidates with different texts
+_NO_REPEAT = 3  # tokens in a row that may not come twice after an output repeated itself
 
 
 class Prepared(NamedTuple):

@@ -41,8 +41,7 @@ class TranslationRecord:
     sentence: int
     source: list[int]
     """tokens that the encoder read of that sentence, its end included"""
-    search: SearchRecord
-    """empty where the sentence was copied, or the text has none"""
+    search: SearchRecord  # empty where the sentence was copied, or the text has none
 
     @property
     def output(self) -> list[int]:

@@ -38,8 +38,7 @@ class Recorded:
 class Shape:
     """The sizes of a recorded search."""
 
-    num_sentences: int
-    """Capacity of the queue."""
+    num_sentences: int  # Capacity of the queue.
     num_slots: int
     beam: int
     n_best: int
@@ -58,16 +57,11 @@ class Shape:
 class Room:
     """Limits of what is searched at the same time."""
 
-    rows: int = 1024
-    """Rows of all slots together; more rows share the cost of a step."""
-    sentences: int = 4096
-    """Sentences encoded before decoding starts."""
-    source_tokens: int = 16384
-    """Tokens encoded at once, padding included."""
-    memory: int = 4 << 30
-    """Bytes for keys and values of the sources, and as many for those of the outputs."""
-    kept: int = 4
-    """Recorded searches kept, each with its memory."""
+    rows: int = 1024  # Rows of all slots together; more rows share the cost of a step.
+    sentences: int = 4096  # Sentences encoded before decoding starts.
+    source_tokens: int = 16384  # Tokens encoded at once, padding included.
+    memory: int = 4 << 30  # Bytes for keys and values of the sources, and as many for those of the outputs.
+    kept: int = 4  # Recorded searches kept, each with its memory.
 
     def shape(
         self, model: ModelConfig, itemsize: int, config: DecodeConfig, *, count: int, source_len: int, limit: int

@@ -34,16 +34,11 @@ if torch.version.cuda is not None:
     from regard.engine.gpu.kernels import MOST, advance, chunked_top
 
 
-STEPS_AHEAD = 2
-"""Steps between two questions of the host, and steps before it needs the answer."""
-MAX_PLACES = 256
-"""Tokens of a prefix whose scores of the whole vocabulary are in memory together."""
-LEAST_POSITIONS = 1024
-"""Decoder positions whose vectors are computed once, at least."""
-LEAST_MEMORY = 1 << 24
-"""Minimum bytes for the sources of a search; with less the search gives up."""
-SOURCE_STEP = 16
-"""Multiple that sources are padded to, so that recordings of the encoder can be replayed."""
+STEPS_AHEAD = 2  # Steps between two questions of the host, and steps before it needs the answer.
+MAX_PLACES = 256  # Tokens of a prefix whose scores of the whole vocabulary are in memory together.
+LEAST_POSITIONS = 1024  # Decoder positions whose vectors are computed once, at least.
+LEAST_MEMORY = 1 << 24  # Minimum bytes for the sources of a search; with less the search gives up.
+SOURCE_STEP = 16  # Multiple that sources are padded to, so that recordings of the encoder can be replayed.
 
 
 def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:

@@ -15,8 +15,7 @@ from regard.errors import UsageError
 
 T = TypeVar("T")
 STDIN = Path("-")
-_PORTION = 256
-"""maximum lines between two updates of the bar"""
+_PORTION = 256  # maximum lines between two updates of the bar
 _NUM_UPDATES = 40  # updates of the bar for fewer lines, of at least a batch each
 _MIN_PORTION = 32
 

@@ -16,8 +16,7 @@ from regard.files import write_file
 LESSON = "lesson.tsv"  # File of the pairs in the run's folder.
 NUM_PAIRS = 5000
 LETTERS = "abcdefghijkl"
-SHORTEST, LONGEST = 4, 10
-"""Letters of a line."""
+SHORTEST, LONGEST = 4, 10  # Letters of a line.
 NUM_DAYS = 36_524  # Days from the first of January 1950 on.
 MONTHS = (
     "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split(),
@@ -31,8 +30,7 @@ ADJECTIVES = (
     "noir/noire:black,vert/verte:green,petit/petite:small,grand/grande:large,rouge/rouge:red,ouvert/ouverte:open,"
     "important/importante:important,gris/grise:grey"
 )
-BEFORE = ("petit", "grand")
-"""Adjectives that stand before the French noun."""
+BEFORE = ("petit", "grand")  # Adjectives that stand before the French noun.
 SUBJECTS = "Jane:Jane,Paul:Paul,la femme:the woman,le roi:the king,Marie:Marie,le voisin:the neighbour"
 VERBS = (
     "visite/visit,regarde/watch,cherche/seek,montre/show,dessine/draw,garde/keep,photographie/photograph,peint/paint"

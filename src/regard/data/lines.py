@@ -24,8 +24,7 @@ _BUFFER_BYTES = 1 << 20
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""errors of a file that cannot be read or unpacked"""
+DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)  # errors of a file that cannot be read or unpacked
 _LINE_ENDS = re.compile("\r\n|[\r\n]")
 
 
@@ -97,8 +96,7 @@ def read_lines(path: str | Path) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Line:
     text: str
-    end: str
-    """line end, which the answer gets too"""
+    end: str  # line end, which the answer gets too
 
 
 def _recoded(chunks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:

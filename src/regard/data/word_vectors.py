@@ -19,8 +19,7 @@ from regard.errors import DataError, UsageError
 
 MAX_LINE_BYTES = 1 << 20
 MAX_WORD_BYTES = 1 << 12
-MAGIC = b"\xba\x16\x4f\x2f"
-"""first bytes of a fastText model"""
+MAGIC = b"\xba\x16\x4f\x2f"  # first bytes of a fastText model
 
 Vectors = dict[str, np.ndarray]
 Rows = Iterator[tuple[str, np.ndarray]]

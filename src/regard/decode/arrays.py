@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 Array = Any  # a NumPy array or a torch tensor
 Host = npt.NDArray[Any]
-_BLOCK = 128
-"""tokens whose largest score is found together"""
+_BLOCK = 128  # tokens whose largest score is found together
 
 
 class Arrays:

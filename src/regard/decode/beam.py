@@ -30,8 +30,7 @@ class Row(NamedTuple):
     source: int
     total: float
     trail: Trail
-    progress: ConstraintProgress = ()
-    """of the source's required words"""
+    progress: ConstraintProgress = ()  # of the source's required words
 
     def steps(self) -> list[Any]:
         steps = []

@@ -22,8 +22,7 @@ _BUTTONS = frozenset("submit button reset".split())
 _DESCRIPTIONS = frozenset("description og:title og:description twitter:title twitter:description".split())
 # One attribute after another, as a browser reads them: a value without quotation marks ends at white space.
 _ATTRIBUTE = re.compile(r"""[\s/]*+(=?[^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?""")
-_QUOTES = {2: '"', 3: "'", 4: ""}
-"""quotation mark of each group of the pattern"""
+_QUOTES = {2: '"', 3: "'", 4: ""}  # quotation mark of each group of the pattern
 _ESCAPES = {'"': lambda text: escape(text).replace('"', "&quot;"), "'": lambda text: escape(text).replace("'", "&#39;")}
 
 

@@ -13,8 +13,7 @@ from regard.documents.segments import LINE, Languages, Slot, parts_of
 from regard.errors import DataError, UsageError
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_SLOW = ("idna", "punycode")
-"""encodings of names, which would take hours for a file"""
+_SLOW = ("idna", "punycode")  # encodings of names, which would take hours for a file
 _NUM_FIRST = 4096  # bytes in which a file declares its encoding
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _HTML = re.compile(rb"""(?i)<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""")
@@ -34,8 +33,7 @@ _MAX_DIFFERENCE = 25  # between the longest line and the others
 class DecodedText:
     content: str
     encoding: str
-    mark: bytes = b""
-    """byte order mark"""
+    mark: bytes = b""  # byte order mark
 
 
 def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText:

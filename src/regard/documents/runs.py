@@ -14,8 +14,7 @@ from regard.documents.xml import Element, escape, parse, text_items
 
 _TAG = re.compile(r"<(/?)(\d+)(/?)>")
 _WRAPPERS = frozenset("hyperlink ins moveTo smartTag fldSimple customXml sdt sdtContent bdo dir".split())
-_DROPPED = frozenset("proofErr lastRenderedPageBreak".split())
-"""elements that office programs compute anew"""
+_DROPPED = frozenset("proofErr lastRenderedPageBreak".split())  # elements that office programs compute anew
 _BREAKS = frozenset("br tab cr ptab".split())
 _OBJECTS = frozenset("drawing pict object AlternateContent oMath oMathPara fld sym pgNum".split())
 _OF_PARAGRAPHS = frozenset("pPr endParaRPr".split())
@@ -135,8 +134,7 @@ class _Flattener:
     runs: _Runs
     prefix: str
     found: list[tuple[str, str] | Code] = field(default_factory=list)
-    fields: list[int] = field(default_factory=list)
-    """fields whose result has begun"""
+    fields: list[int] = field(default_factory=list)  # fields whose result has begun
     beginning: str = ""  # runs of a field before its result
     depth: int = 0
 

@@ -59,8 +59,7 @@ def check_cancelled() -> None:
 class Code:
     raw: str  # text in the file
     kind: CodeKind
-    shown: str = ""
-    """text that the model reads for it"""
+    shown: str = ""  # text that the model reads for it
     name: str = ""  # shared by an open and the close that belongs to it
     parts: tuple[str | Segment, ...] = ()
     """parts of `raw` where it has texts to translate, such as the description of an image or a title"""
@@ -82,8 +81,7 @@ class Segment:
     """Text and codes, without white space or unnecessary tags at the edges."""
 
     items: tuple[Item, ...]
-    escape: Callable[[str], str] = str
-    """function from visible text to text in the file"""
+    escape: Callable[[str], str] = str  # function from visible text to text in the file
     has_same_marks: Callable[[str, str], bool] | None = None
     """whether two spellings have the same marks; a spelling that passes needs no escapes"""
     finish: Callable[[str], str] = str  # applied to what the file gets, if that is not what it had
@@ -138,8 +136,7 @@ class Slot:
     start: int
     end: int
     parts: Sequence[Part]
-    level: int = 0
-    """level of a heading, from 1; 0 for other text"""
+    level: int = 0  # level of a heading, from 1; 0 for other text
     row: int | None = None  # offset of the table row of this cell
     is_head: bool = False  # whether the cell is the head of a column
     is_aside: bool = False  # whether it is beside the text, as the attributes of a block are

@@ -28,11 +28,9 @@ class Element:
     prefix: str
     attributes: dict[str, str]
     start: int
-    inner: int
-    """offset of the beginning of its content"""
+    inner: int  # offset of the beginning of its content
     parent: Element | None = None
-    stop: int = 0
-    """offset of the end of its content"""
+    stop: int = 0  # offset of the end of its content
     end: int = 0
     children: list[Element] = field(default_factory=list)
 

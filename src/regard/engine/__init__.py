@@ -19,8 +19,7 @@ EngineKind = Literal["auto", "onnxruntime", "torch"]
 Precision = Literal["auto", "fp32", "int8", "bf16"]
 
 WRITES_NOTHING = "an encoder-only model writes nothing: use a model with a decoder"
-GRAPHS = ("decoder.onnx", "encoder.onnx")
-"""Graphs of a model folder; an encoder-only model has no decoder."""
+GRAPHS = ("decoder.onnx", "encoder.onnx")  # Graphs of a model folder; an encoder-only model has no decoder.
 MAX_THREADS = 8
 
 

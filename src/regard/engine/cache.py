@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 FIRST_CAPACITY = 64
-MAX_FREE_BLOCKS = 4
-"""Blocks kept for reuse."""
+MAX_FREE_BLOCKS = 4  # Blocks kept for reuse.
 _ALWAYS = 1 << 60  # Number of equal places of a row and itself: above the length of any row.
 
 

@@ -28,18 +28,15 @@ class OnnxState(CacheHolder):
     """The state of a search, never changed once it is made (but not frozen: that would cost time)."""
 
     position: int
-    cache: Cache | None
-    """Keys and values of the tokens so far; None before the first."""
+    cache: Cache | None  # Keys and values of the tokens so far; None before the first.
     rows: list[int]  # The cache's row of each row: a new order moves nothing.
     sources: Sources  # Of `sentences`.
     sentences: list[int]
     """The sentences that still have rows; each has `width` rows of the cache, of which some may be unused."""
     width: int
-    sentence_of: list[int]
-    """For each row, its sentence in `all_sources`."""
+    sentence_of: list[int]  # For each row, its sentence in `all_sources`.
     all_sources: Sources
-    is_even: bool
-    """Whether the cache must have an even number of rows; see `OnnxEngine.start`."""
+    is_even: bool  # Whether the cache must have an even number of rows; see `OnnxEngine.start`.
     attention: np.ndarray | None = None
     wants_attention: bool = False
 

@@ -34,8 +34,7 @@ from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translatin
 from regard.trace import Trace, cross_attentions
 
 Edits = Mapping[str, Callable[[Any], Any]]
-EditsAt = Callable[[int], Edits]
-"""From the position of a pass's first target word to the edits of that pass."""
+EditsAt = Callable[[int], Edits]  # From the position of a pass's first target word to the edits of that pass.
 MEMORY_SHARE = 6
 """Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs."""
 
@@ -84,8 +83,7 @@ class TorchState:
     """A decoder's state, and the attention of the newest token."""
 
     decoder: DecoderState | RecurrentState
-    attention: Tensor | None = None
-    """[rows, source_len]"""
+    attention: Tensor | None = None  # [rows, source_len]
     wants_attention: bool = False
 
     def select(self, indices: Tensor | np.ndarray) -> Self:

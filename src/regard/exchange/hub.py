@@ -50,8 +50,7 @@ class ModelAddress(NamedTuple):
     """A model elsewhere, and its name here."""
 
     name: str
-    url: str
-    """an archive, a folder with a list of its files and their checksums, or hf:owner/name"""
+    url: str  # an archive, a folder with a list of its files and their checksums, or hf:owner/name
     pin: str  # sha256 of the archive or the list, or a revision on the hub; or empty
     languages: tuple[str, str] = ("", "")  # source and target, where the user named them
 

@@ -33,8 +33,7 @@ class ModelInfo(NamedTuple):
     folder: Path
     bundled: bool
     manifest: Manifest
-    num_bytes: int
-    """size of its weights"""
+    num_bytes: int  # size of its weights
 
     @property
     def languages(self) -> tuple[str, str]:

@@ -22,8 +22,7 @@ from regard.text.normalise import normalise_text
 from regard.translate.pipeline import Translator
 
 NUM_CANDIDATES = 4
-_TEMPERATURES = (0.8, 1.0, 1.2)
-"""temperatures of further rounds, where no candidate is acceptable"""
+_TEMPERATURES = (0.8, 1.0, 1.2)  # temperatures of further rounds, where no candidate is acceptable
 _ALIKE, _LOOP, _NO_WORD = 0.8, 2.0, 3.0
 """flaws that are not acceptable: the share of words in the same order as an earlier turn, and worse"""
 _ECHO_WORDS = 3  # words of the shortest turn that must not be copied: hello may answer hello

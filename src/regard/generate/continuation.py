@@ -139,8 +139,7 @@ class Choice:
 
     word: str
     probability: float
-    text: str
-    """the text with the word in its place; other blanks stay"""
+    text: str  # the text with the word in its place; other blanks stay
 
 
 def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:

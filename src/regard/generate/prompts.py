@@ -22,8 +22,7 @@ CHAT_TOKENS = 512  # of a chat model with a template
 """default length of an output, in tokens"""
 MARK = "\u2028"
 _MARKED = re.compile(f" ?{MARK} ?")
-MOST_TURNS = 7
-"""turns of a conversation that a chat model reads, the one to answer included"""
+MOST_TURNS = 7  # turns of a conversation that a chat model reads, the one to answer included
 MOST_WORDS = 120  # words of these turns together; the turn to answer is always read whole
 
 
@@ -33,8 +32,7 @@ class Prompt:
 
     source: list[int]
     prefix: list[int]
-    num_default: int
-    """tokens to write when nobody says how many"""
+    num_default: int  # tokens to write when nobody says how many
     stops: tuple[str, ...] = ()  # texts that end the output, besides those of a request
 
     @property

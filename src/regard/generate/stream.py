@@ -9,8 +9,7 @@ from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
 TopTokens = tuple[tuple[str, float], ...]  # the most probable tokens of a step, with their log-probabilities
 Step = tuple[Emission, TopTokens]
-_INCOMPLETE = "\ufffd"
-"""character that a tokenizer writes for incomplete bytes"""
+_INCOMPLETE = "\ufffd"  # character that a tokenizer writes for incomplete bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,7 @@ class TextChunk:
 
     text: str
     tokens: tuple[WrittenToken, ...] = ()
-    finish: str | None = None
-    """stop or length"""
+    finish: str | None = None  # stop or length
 
 
 def settled(text: str, stops: Sequence[str]) -> tuple[int, bool]:

@@ -22,8 +22,7 @@ from regard.search.encoder import normalised
 from regard.translate.trace import trace_copies, trace_pair
 
 MAX_PASSAGES = 100
-MAX_CELLS = 64
-"""rows and columns of a heat map of weights"""
+MAX_CELLS = 64  # rows and columns of a heat map of weights
 
 
 def head_effects(run: Run, attention: str) -> dict[str, Any]:

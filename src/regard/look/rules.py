@@ -39,15 +39,13 @@ def rules() -> dict[str, Any]:
     for module in _CONSTANTS:
         told = {name.lower(): _told(each) for name, each in vars(module).items() if name.isupper()}
         found[module.__name__.rsplit(".", 1)[-1]] = {name: each for name, each in told.items() if each is not None}
-    entities = filter(normalise._ENTITY.fullmatch, [*(f"&{name}" for name in html5), *_numbered()])
+    forms = ("&#{};", "&#0{};", "&#x{:x};", "&#x{:X};")
+    numbered = [form.format(code) for code in range(8300) for form in forms]
+    entities = filter(normalise._ENTITY.fullmatch, [*(f"&{name}" for name in html5), *numbered])
     found["normalise"]["_entities"] = {text: html.unescape(text) for text in entities}
     ends = resources.files("regard.look") / "page" / "engine" / "sentence_ends.json"
     found["sentences"] |= json.loads(ends.read_bytes())
     return found
-
-
-def _numbered() -> Iterable[str]:
-    return (form for code in range(8300) for form in (f"&#{code};", f"&#0{code};", f"&#x{code:x};", f"&#x{code:X};"))
 
 
 def _told(value: Any) -> Any:

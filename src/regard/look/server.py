@@ -46,8 +46,7 @@ _HEADERS = {
 }
 
 Query = dict[str, str]
-Answer = tuple[bytes, str]
-"""content and type"""
+Answer = tuple[bytes, str]  # content and type
 
 
 class NotFound(Exception):

@@ -31,8 +31,7 @@ class TrainingStep:
     """A step, with all that its arithmetic needs."""
 
     trace: Trace
-    gradients: Arrays
-    """of the values of the trace, and of the weights under `param:`"""
+    gradients: Arrays  # of the values of the trace, and of the weights under `param:`
     weights: Arrays
     after: Arrays
     moments: tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]

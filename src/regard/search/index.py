@@ -28,12 +28,10 @@ from regard.search.passages import MAX_TOKENS, Passage, read_passages
 
 FORMAT_VERSION = 3
 INDEX = "index.json"
-MOST_BYTES = 1 << 26
-"""size of the largest file that is read"""
+MOST_BYTES = 1 << 26  # size of the largest file that is read
 _LOCK = ".lock"
 _VECTORS_PREFIX, _VECTORS_SUFFIX = "vectors-", ".f32"
-_RETRY_SECONDS = 0.1
-"""seconds between two tries to lock the index"""
+_RETRY_SECONDS = 0.1  # seconds between two tries to lock the index
 
 _NOT_TEXT = frozenset(
     ".7z .avi .bin .bmp .bz2 .class .dll .doc .docx .dylib .exe .flac .gif .gz .ico .jar .jpeg .jpg .lock .mkv .mo "
@@ -48,8 +46,7 @@ _SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 class IndexedFile:
     path: str
     size: int
-    modified: int
-    """modification time in nanoseconds"""
+    modified: int  # modification time in nanoseconds
     encoding: str | None  # encoding given by the user
     start: int  # row of its first passage
     num_passages: int
@@ -59,8 +56,7 @@ class IndexedFile:
 class Index:
     entries: list[IndexedFile]
     passages: list[Passage]
-    vectors: np.ndarray
-    """[passages, features]"""
+    vectors: np.ndarray  # [passages, features]
     fingerprint: str  # fingerprint of the model that made the vectors
     num_read: int = 0  # passages that the model read in this run
     left_out: list[str] = field(default_factory=list)  # files that could not be read, with the reason

@@ -44,8 +44,7 @@ class Comparison:
 
     passage: str
     query_words: list[str]
-    spans: list[Span]
-    """places of the passage's words"""
+    spans: list[Span]  # places of the passage's words
     similarity: np.ndarray  # [query words, passage words]: the cosines of their vectors in context
 
     @property
@@ -72,8 +71,7 @@ class Hit:
     """A passage that was found."""
 
     file: str
-    line: int
-    """its first line, from 1"""
+    line: int  # its first line, from 1
     score: float
     text: str
     comparison: Comparison
@@ -101,8 +99,7 @@ class SearchResult(Sequence[Hit]):
 
     query: str
     hits: list[Hit]
-    num_passages: int
-    """passages that were searched"""
+    num_passages: int  # passages that were searched
     left_out: list[str]  # files that could not be read, with the reason
 
     def __len__(self) -> int:

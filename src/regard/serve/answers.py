@@ -189,8 +189,7 @@ class TextOptions:
     decode: DecodeConfig  # the model's own search, with what the request changes
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()
-    num_top: int = 0
-    """most probable tokens shown beside each token"""
+    num_top: int = 0  # most probable tokens shown beside each token
 
 
 async def reply(served: ServedModel, turns: Sequence[str], options: TextOptions, number: int) -> Chunks:

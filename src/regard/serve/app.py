@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 _LOOK = "/look/"
-_PASS = "regard_look"
-"""name of the cookie that opens pages of look without a key"""
+_PASS = "regard_look"  # name of the cookie that opens pages of look without a key
 _MAX_LOOKS = 4  # open pages of look; each keeps every value of a pass in memory
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".ico": "image/x-icon"}
 _FILES = [each for each in (resources.files("regard.serve") / "page").iterdir() if Path(each.name).suffix in _TYPES]

@@ -30,8 +30,7 @@ class TextRequest(NamedTuple):
 
     model: ServedModel
     options: TextOptions
-    turns: Sequence[str]
-    """turns of a conversation; a translator or language model reads the last"""
+    turns: Sequence[str]  # turns of a conversation; a translator or language model reads the last
     prompt: Prompt | None  # input of the model; None for a translator
     echo: str
 

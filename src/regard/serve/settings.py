@@ -20,11 +20,9 @@ MAX_OPEN_REQUESTS = 512  # requests being answered, those that wait for a model 
 SHUTDOWN_TIMEOUT = 30  # seconds to finish the open requests after a signal
 
 MAX_ALTERNATIVES = 10
-MAX_TEXTS = 128
-"""texts in one request"""
+MAX_TEXTS = 128  # texts in one request
 MAX_CHOICES = 8
-MAX_TOKENS = 1024
-"""tokens in one answer of a chat or story model"""
+MAX_TOKENS = 1024  # tokens in one answer of a chat or story model
 MAX_STOPS = 4
 MAX_MESSAGES = 256
 
@@ -33,8 +31,7 @@ MAX_MESSAGES = 256
 class ServerSettings(Settings):
     host: str = "127.0.0.1"
     port: int = 8000
-    keys: tuple[str, ...] = ()
-    """API keys, each of which opens every route; without any, all routes are open"""
+    keys: tuple[str, ...] = ()  # API keys, each of which opens every route; without any, all routes are open
     hosts: tuple[str, ...] = ()  # host names of this server, besides localhost and plain addresses
     origins: tuple[str, ...] = ()  # other sites whose pages may ask, such as https://example.org
     proxies: tuple[str, ...] = ()

@@ -40,8 +40,7 @@ class ModelStopped(RequestError):
 
 class WorkItem(NamedTuple):
     value: Any
-    length: int
-    """tokens"""
+    length: int  # tokens
     future: Future[Any]
 
 

@@ -49,8 +49,7 @@ _SIGNS = frozenset(map(chr, _KEYBOARD)) | frozenset("\u2026\u00a0\u2009\u202f\uf
 _PREFERS_KEYBOARD = ("en", "fr")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _WORD = re.compile(r"[^\W\d_]++")
-_LEAST_CAPITALS = 5
-"""letters of a single word in capitals that is no abbreviation, such as NATO"""
+_LEAST_CAPITALS = 5  # letters of a single word in capitals that is no abbreviation, such as NATO
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ class Normalised:
 
     text: str
     offsets: Sequence[int]
-    in_capitals: bool = False
-    """whether the given text was all in capitals"""
+    in_capitals: bool = False  # whether the given text was all in capitals
 
     @classmethod
     def of(cls, text: str) -> Normalised:

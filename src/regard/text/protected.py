@@ -124,15 +124,13 @@ _STRESS = re.compile("[*_~]")
 
 _ICU_HEAD = re.compile(r"\{\s{0,5}\w{1,50}+\s{0,5},\s{0,5}(?:plural|select|selectordinal)\s{0,5},")
 _BRACE = re.compile("[{}]")
-_LONGEST_ICU = 2000
-"""characters of an ICU message"""
+_LONGEST_ICU = 2000  # characters of an ICU message
 
 # A symbol, with the number that it belongs to: ¥2,500.
 _SYMBOL = re.compile(r"(?:\d[\d.,]{0,20})?[^\w\s](?:[\d.,]{0,20}\d)?")
 _WORD = re.compile(r"\w[\w-]*")
 _BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
-_LATIN_END = "\u024f"
-"""last of the Latin letters in blocks of their own"""
+_LATIN_END = "\u024f"  # last of the Latin letters in blocks of their own
 
 
 @dataclass(frozen=True, slots=True)

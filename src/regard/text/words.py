@@ -12,8 +12,7 @@ from regard.text import Span
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
 _WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
-_MIN_ATTENTION = 0.1
-"""minimum attention of a link"""
+_MIN_ATTENTION = 0.1  # minimum attention of a link
 _MAX_SPELLINGS, _MAX_TOKENS = 2000, 100_000
 """maximum spellings of a word and tokens of all of them; spellings that begin with the longest tokens come first"""
 

@@ -31,8 +31,7 @@ from regard.files import write_file, writing
 
 JOB, BLOCKS, UNPACKED, UNUSABLE = "job.json", ".blocks", ".unpacked", ".unusable"
 BLOCK_BYTES = 1 << 19
-LOCAL = "local"
-"""address of a new cluster on this machine alone"""
+LOCAL = "local"  # address of a new cluster on this machine alone
 _MARK = b"\xef\xbb\xbf"
 
 Translate = Callable[[list[str], int], list[str]]  # texts and a number for sampling to translations
@@ -97,13 +96,11 @@ class Job:
 
     inputs: tuple[str, ...]
     output: str
-    model: str
-    """the folder"""
+    model: str  # the folder
     opening: Mapping[str, Any] = field(default_factory=dict)  # options of `regard.load`
     options: Mapping[str, Any] = field(default_factory=dict)  # options of the translation
     block_bytes: int = BLOCK_BYTES
-    side: int | None = None
-    """column of pairs to translate, 1 or 2; None where a line is one text"""
+    side: int | None = None  # column of pairs to translate, 1 or 2; None where a line is one text
 
     def run(self, execute: Execute, say: Callable[[str], None]) -> int:
         """Translate what is not there yet; the number of lines done now."""

@@ -43,8 +43,7 @@ class Score(_Named):
 
     bleu: float
     chrf: float
-    bleu_signature: str
-    """settings of BLEU; only figures of the same signature may be compared"""
+    bleu_signature: str  # settings of BLEU; only figures of the same signature may be compared
     chrf_signature: str
     num_sentences: int
 
@@ -75,8 +74,7 @@ class Difference:
 
     metric: str
     difference: float
-    p_bootstrap: float
-    """by paired bootstrap resampling (Koehn 2004)"""
+    p_bootstrap: float  # by paired bootstrap resampling (Koehn 2004)
     p_randomization: float  # by approximate randomization (Riezler and Maxwell 2005)
 
     def __str__(self) -> str:
@@ -136,8 +134,7 @@ class Retrieval(_Named):
 
     recall_1: float
     recall_10: float
-    mrr: float
-    """mean reciprocal rank"""
+    mrr: float  # mean reciprocal rank
     num_queries: int
 
     def __str__(self) -> str:

@@ -53,11 +53,9 @@ class MaskedSentence:
 
     given: str
     text: str
-    spans: list[ProtectedSpan]
-    """protected spans of the given sentence"""
+    spans: list[ProtectedSpan]  # protected spans of the given sentence
     stand_ins: list[StandIn]
-    marks: list[Mark]
-    """tags, and where they stood in the masked text"""
+    marks: list[Mark]  # tags, and where they stood in the masked text
     starts: Sequence[int]
     ends: Sequence[int]
     """span in the given sentence of each character of the masked text"""

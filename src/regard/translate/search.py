@@ -94,8 +94,7 @@ class SearchInput:
     source: list[int]
     decode: DecodeConfig
     constraints: Constraints | None = None
-    number: int = 0
-    """place among the sentences of a call; it and the seed decide what is sampled"""
+    number: int = 0  # place among the sentences of a call; it and the seed decide what is sampled
     attention: bool = False
 
 

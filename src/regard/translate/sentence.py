@@ -38,8 +38,7 @@ class Prepared(NamedTuple):
     normalised: str
     masked: MaskedSentence
     terms: list[TermPlace]
-    number: int
-    """place among the sentences of a call, for sampling"""
+    number: int  # place among the sentences of a call, for sampling
 
 
 class _SearchOutput(NamedTuple):

@@ -39,8 +39,7 @@ class TranslationRecord:
 
     translation: Translation
     sentence: int
-    source: list[int]
-    """tokens that the encoder read of that sentence, its end included"""
+    source: list[int]  # tokens that the encoder read of that sentence, its end included
     search: SearchRecord  # empty where the sentence was copied, or the text has none
 
     @property

@@ -43,8 +43,7 @@ class Shape:
     beam: int
     n_best: int
     source_len: int
-    max_len: int
-    """Longest output plus one: the step that ends it has a place too."""
+    max_len: int  # Longest output plus one: the step that ends it has a place too.
     min_length: int
     no_repeat_ngram: int
 

@@ -32,8 +32,7 @@ from regard.data.workers import Workers
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import PAD_ID, Tokenizer, TokenizerBase
 
-_BATCHES_IN_WORK = 64
-"""batches of the current windows of all lanes"""
+_BATCHES_IN_WORK = 64  # batches of the current windows of all lanes
 _MIN_BATCHES_PER_WINDOW = 8
 _MIN_PAIRS_PER_WINDOW = 1024
 _NUM_PAIRS_MEASURED = 2000
@@ -67,14 +66,10 @@ class _Lane:
 class BatchStream(AbstractContextManager["BatchStream"]):
     """Batches without end; None stands for the batches of other processes' lanes."""
 
-    num_too_long = 0
-    """texts left out because they are too long"""
-    max_sequence_length: int
-    """maximum tokens of a sequence, its end included"""
-    tokens_per_epoch: int
-    """estimate, both sides, as segmented in training"""
-    buffer: Buffer | None
-    """the fixed shape of packed batches"""
+    num_too_long = 0  # texts left out because they are too long
+    max_sequence_length: int  # maximum tokens of a sequence, its end included
+    tokens_per_epoch: int  # estimate, both sides, as segmented in training
+    buffer: Buffer | None  # the fixed shape of packed batches
     pad_id = PAD_ID
 
     def __init__(self, num_windows: int, fingerprint: int, lanes: Lanes) -> None:

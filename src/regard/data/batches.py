@@ -19,8 +19,7 @@ from regard.text.tokenizer import PAD_ID, Ends, TokenizerBase
 Lengths = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
-MASK = "[MASK]"
-"""the token of a blank"""
+MASK = "[MASK]"  # the token of a blank
 _POOL = 1024
 _LOOSE_END = 0.04
 _SLOT_MARGIN = 1.3
@@ -147,8 +146,7 @@ class Batch:
     target_output: NDArray[np.int64]
     target_lengths: NDArray[np.int32]
     packed: bool
-    num_tokens: int
-    """tokens of both sides, without padding"""
+    num_tokens: int  # tokens of both sides, without padding
 
 
 def with_ids(batch: Batch, dtype: DTypeLike) -> Batch:
@@ -238,8 +236,7 @@ class Masking:
     """
 
     tokenizer: TokenizerBase
-    share: float = 0.15
-    """share of tokens to predict"""
+    share: float = 0.15  # share of tokens to predict
     hidden: float = 0.8
     random: float = 0.1
     """shares of those that are hidden, or replaced by a random token"""

@@ -23,29 +23,22 @@ from regard.text import language
 KEPT, EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE = range(7)
 _REASONS = ("", "empty side", "too long", "unlike lengths", "duplicate", "source = target", "wrong language")
 
-_CHARACTERS_PER_TOKEN = 16
-"""maximum characters of a SentencePiece token"""
-_RATIO_GRACE = 15
-"""characters by which short texts such as greetings and names may differ"""
-_MAX_RATIOS = 100_000
-"""pairs from which the usual ratio is measured"""
+_CHARACTERS_PER_TOKEN = 16  # maximum characters of a SentencePiece token
+_RATIO_GRACE = 15  # characters by which short texts such as greetings and names may differ
+_MAX_RATIOS = 100_000  # pairs from which the usual ratio is measured
 # Names, numbers and titles are the same in both languages; sentences are not.
 _COPY_MIN_WORDS = 4
 _COPY_MIN_CHARACTERS = 25
-_PAIRS_TO_COMPARE = 100_000
-"""pairs whose digests are in memory together, up to a hundred million pairs in all"""
+_PAIRS_TO_COMPARE = 100_000  # pairs whose digests are in memory together, up to a hundred million pairs in all
 _MAX_BUCKETS = 1024
 _NUMBERS_AT_ONCE = 1 << 18
-_WORTH_PROCESSES = 100_000
-"""pairs above which processes save more time than they take to start"""
+_WORTH_PROCESSES = 100_000  # pairs above which processes save more time than they take to start
 _DIGEST = np.dtype([("hash", "S16"), ("row", np.int64)])
 _PART, _MIN_PART, _MAX_PARTS = 250, 200, 20
 """pairs in a row that are compared with one another, the fewest that tell something, and the parts of a file"""
 _WORD = re.compile(r"\w+")
-_STEM = 5
-"""first letters by which words of two languages are compared, in lower case"""
-_SAME = 1e-6
-"""difference of rounding"""
+_STEM = 5  # first letters by which words of two languages are compared, in lower case
+_SAME = 1e-6  # difference of rounding
 
 
 @dataclass

@@ -20,19 +20,15 @@ from regard.errors import DataError, UsageError
 if TYPE_CHECKING:
     from regard.data.storage import Mixture, StoredTexts
 
-NumberedPair = tuple[int, str, str]
-"""line number, source and target"""
+NumberedPair = tuple[int, str, str]  # line number, source and target
 
 _NUM_NAMED = 20
 NO_TAB = "no tab between source and target"
-_END = b"\n\n"
-"""stands for the missing line of the shorter file; no line can hold it"""
+_END = b"\n\n"  # stands for the missing line of the shorter file; no line can hold it
 
-_BLOCK = 200
-"""lines whose lengths are correlated together"""
+_BLOCK = 200  # lines whose lengths are correlated together
 _MAX_SHIFT = 3
-_ALIGNED, _NOT_ALIGNED = 0.5, 0.25
-"""correlation above which a block is aligned, and below which it is not"""
+_ALIGNED, _NOT_ALIGNED = 0.5, 0.25  # correlation above which a block is aligned, and below which it is not
 
 
 @dataclass
@@ -43,8 +39,7 @@ class ReadingReport:
     """advice of the error about the first unusable line; if empty, such lines are left out"""
     num_lines: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
-    named: list[str] = field(default_factory=list)
-    """the first unusable lines as file:line: reason"""
+    named: list[str] = field(default_factory=list)  # the first unusable lines as file:line: reason
     warnings: list[str] = field(default_factory=list)
 
     def refuse(self, where: str, problem: str) -> None:
@@ -67,11 +62,9 @@ class Corpus:
 
     sources: list[str] | StoredTexts
     targets: list[str] | StoredTexts
-    starts: list[int] = field(default_factory=list)
-    """the index of the first pair of each file"""
+    starts: list[int] = field(default_factory=list)  # the index of the first pair of each file
     report: ReadingReport = field(default_factory=ReadingReport)
-    mixture: Mixture | None = None
-    """the pairs of an epoch, if they are not all, once each"""
+    mixture: Mixture | None = None  # the pairs of an epoch, if they are not all, once each
 
     def __len__(self) -> int:
         return len(self.targets)

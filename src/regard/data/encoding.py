@@ -20,8 +20,7 @@ from regard.text.tokenizer import Tokenizer, TokenizerBase
 
 _INDEX = "pieces.json"
 _BLOCKS_IN_A_WINDOW = 256
-_WORTH_PROCESSES = 50_000
-"""pairs above which processes save more time than they take to start"""
+_WORTH_PROCESSES = 50_000  # pairs above which processes save more time than they take to start
 
 
 @dataclass(frozen=True)
@@ -104,14 +103,12 @@ def encode_worker(first: dict[str, Any]) -> Answer:
 class Facts:
     """Figures of an encoded corpus."""
 
-    key: int
-    """checksum of the tokenizers and settings it was made with"""
+    key: int  # checksum of the tokenizers and settings it was made with
     num_read: int = 0
     source_longest: int = 0
     target_longest: int = 0
     """tokens of the longest sequence kept"""
-    checksum: int = 0
-    """checksum of every text and every length"""
+    checksum: int = 0  # checksum of every text and every length
 
 
 class EncodedPairs:

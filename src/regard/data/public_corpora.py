@@ -34,8 +34,7 @@ from regard.files import digest, sync, temporary_path, write_file
 DATA = "data"
 """the folder in the file names of recipes, and where `regard data get` puts files unless told otherwise"""
 CHECKSUMS = "checksums.json"
-MAX_ARCHIVED_LINE = 1 << 24
-"""maximum bytes of a line; a small archive can hold one that never ends"""
+MAX_ARCHIVED_LINE = 1 << 24  # maximum bytes of a line; a small archive can hold one that never ends
 _FETCHED = ".fetched"
 _PACKED = ("", ".gz", ".xz")
 _SEGMENT = re.compile(rb"<seg[^<>]*>((?:[^<]|<(?!/?seg))*+)</seg>")
@@ -48,8 +47,7 @@ class Source:
     url: str
     member: str = ""
     column: int | None = None
-    checksum: str = ""
-    """checksum of the file as published, such as md5:0a1b…"""
+    checksum: str = ""  # checksum of the file as published, such as md5:0a1b…
 
     def path(self, folder: Path) -> Path:
         """Where the download lies."""
@@ -63,8 +61,7 @@ class DataFile:
 
     path: str
     sources: tuple[Source, ...]
-    text_sha256: str = ""
-    """checksum of the unpacked text"""
+    text_sha256: str = ""  # checksum of the unpacked text
 
 
 @dataclass(frozen=True)
@@ -74,10 +71,8 @@ class PublicCorpus:
     used_for: str
     licence: str
     home: str
-    megabytes: float | None = None
-    """about the size of the download"""
-    files: tuple[DataFile, ...] = ()
-    """empty: the corpus has to be put together by hand from its home"""
+    megabytes: float | None = None  # about the size of the download
+    files: tuple[DataFile, ...] = ()  # empty: the corpus has to be put together by hand from its home
 
 
 def _read_corpora() -> tuple[PublicCorpus, ...]:

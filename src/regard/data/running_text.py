@@ -30,8 +30,7 @@ from regard.errors import DataError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID, Ends, Tokenizer, TokenizerBase
 
-_LINES_AT_ONCE = 100_000
-"""lines encoded together"""
+_LINES_AT_ONCE = 100_000  # lines encoded together
 _BATCHES_PER_WINDOW = 64
 _SHARE_CUT = 0.1
 
@@ -116,8 +115,7 @@ class TextChunks:
     """Documents as token ids, and how they are cut into chunks."""
 
     documents: Ragged
-    max_length: int
-    """tokens of a row that the model reads"""
+    max_length: int  # tokens of a row that the model reads
     masked: bool
     ends: Ends = TokenizerBase
 

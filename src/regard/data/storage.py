@@ -16,8 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 Numbers = NDArray[Any]
 Rows = NDArray[np.int64]
 
-CHUNK = 1 << 12
-"""texts read together"""
+CHUNK = 1 << 12  # texts read together
 _UNWRITTEN_BYTES = 1 << 14
 """bytes of a column that are gathered before they are written; cleaning has a thousand columns"""
 _UNWRITTEN_TEXTS = 1 << 11

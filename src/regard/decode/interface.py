@@ -70,14 +70,10 @@ class StepModel(Protocol):
 class StepRecord:
     """What a search saw at one step: a row for each hypothesis that was alive before it."""
 
-    sources: list[int]
-    """index of the source of each row"""
-    beams: list[list[int]]
-    """the tokens so far"""
-    scores: list[float]
-    """the sum of their log-probabilities"""
-    top_tokens: list[list[int]]
-    """most probable next tokens, best first"""
+    sources: list[int]  # index of the source of each row
+    beams: list[list[int]]  # the tokens so far
+    scores: list[float]  # the sum of their log-probabilities
+    top_tokens: list[list[int]]  # most probable next tokens, best first
     top_probabilities: list[list[float]]
 
 
@@ -86,8 +82,7 @@ class Emission:
     """One item of a stream; the last one has no token and says why there is no more."""
 
     token: int | None
-    log_probability: float
-    """log-probability of the token or of the end; 0 where the output was cut"""
+    log_probability: float  # log-probability of the token or of the end; 0 where the output was cut
     stop: Stop | None = None
 
 
@@ -95,17 +90,13 @@ class Emission:
 class Hypothesis:
     """One output."""
 
-    tokens: list[int]
-    """without beginning and end"""
-    score: float
-    """normalised by length, plus the coverage penalty: what hypotheses are ranked by"""
-    log_probability: float
-    """the sum over the tokens, and over the end where there is one"""
+    tokens: list[int]  # without beginning and end
+    score: float  # normalised by length, plus the coverage penalty: what hypotheses are ranked by
+    log_probability: float  # the sum over the tokens, and over the end where there is one
     token_log_probabilities: list[float]
     """the model's own, before any filter or ban; the last one is the end's when the model ended"""
     stop: Stop
-    attention: list[list[float]] | None = None
-    """attention weights over the source, for each token"""
+    attention: list[list[float]] | None = None  # attention weights over the source, for each token
 
 
 def hypothesis(

@@ -11,8 +11,7 @@ _XLIFF_CODES = {
     "bx": "open", "bpt": "open", "sc": "open", "sm": "open",
     "ex": "close", "ept": "close", "ec": "close", "em": "close",
 }  # fmt: skip
-_UNTRANSLATED = ("new", "needs-translation", "initial")
-"""states in which a target may be a copy of the source"""
+_UNTRANSLATED = ("new", "needs-translation", "initial")  # states in which a target may be a copy of the source
 TMX_CODES = {"hi": "pair", "bpt": "open", "ept": "close"}
 
 

@@ -44,8 +44,7 @@ _CELL = re.compile(r"(?:[^|\\]|\\.|\\)+")
 _HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*\\)$")
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
 """a beginning that would make something else of a paragraph"""
-_ONLY_AT_A_START = ".)-+"
-"""marks only at the beginning of a paragraph, where `_with_plain_start` escapes them"""
+_ONLY_AT_A_START = ".)-+"  # marks only at the beginning of a paragraph, where `_with_plain_start` escapes them
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 

@@ -25,8 +25,7 @@ _MAX_CODES = 200  # codes of a segment; with more, only the source's order is su
 _NUM_NEXT = 8  # items after an object that are looked at
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
-_SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
-"""a space that may become a line end; French marks keep theirs"""
+_SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")  # a space that may become a line end; French marks keep theirs
 
 _MARKS = ".…:;,!?。：；，！？、؟۔।"
 _WESTERN = str.maketrans("。：；，！？、؟۔।", ".:;,!?,?..")

@@ -35,8 +35,7 @@ from regard.trace import Trace, cross_attentions
 
 Edits = Mapping[str, Callable[[Any], Any]]
 EditsAt = Callable[[int], Edits]  # From the position of a pass's first target word to the edits of that pass.
-MEMORY_SHARE = 6
-"""Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs."""
+MEMORY_SHARE = 6  # Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs.
 
 
 def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors:

@@ -137,10 +137,8 @@ class DecoderFiles(NamedTuple):
     tensors: Tensors
     tokenizer: TokenizerFiles
     files: Mapping[str, bytes]
-    ids: Mapping[str, int]
-    """the id of each token"""
-    template: str = ""
-    """how a conversation is written, as a program in Jinja"""
+    ids: Mapping[str, int]  # the id of each token
+    template: str = ""  # how a conversation is written, as a program in Jinja
 
 
 def manifest_of(found: DecoderFiles, decode: DecodeConfig | None = None, **about: Any) -> Manifest:

@@ -27,18 +27,12 @@ class TokenizerFiles(Settings):
     """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.imported_tokenizers`"""
     source: str = "tokenizer.model"
     target: str = "tokenizer.model"
-    vocabulary: str = ""
-    """JSON file with the token ids, where SentencePiece has others"""
-    target_vocabulary: str = ""
-    """JSON file with the token ids of the target, where they differ"""
-    prompt: str = ""
-    """text put before every input, such as T5's name of a task"""
-    source_beginning: tuple[str, ...] = ()
-    """tokens before that, such as BERT's [CLS]"""
-    target_beginning: tuple[str, ...] = ()
-    """first tokens of every output, such as BART's <s>"""
-    mask: str = ""
-    """the token of a blank to fill"""
+    vocabulary: str = ""  # JSON file with the token ids, where SentencePiece has others
+    target_vocabulary: str = ""  # JSON file with the token ids of the target, where they differ
+    prompt: str = ""  # text put before every input, such as T5's name of a task
+    source_beginning: tuple[str, ...] = ()  # tokens before that, such as BERT's [CLS]
+    target_beginning: tuple[str, ...] = ()  # first tokens of every output, such as BART's <s>
+    mask: str = ""  # the token of a blank to fill
 
     def mistakes(self) -> Iterator[str]:
         for name in self.names:
@@ -62,18 +56,13 @@ class Manifest:
     task: Task = "translate"
     source_language: str = ""
     target_language: str = ""
-    target_languages: tuple[str, ...] = ()
-    """those of a model that is told by a tag which to write"""
+    target_languages: tuple[str, ...] = ()  # those of a model that is told by a tag which to write
     model: ModelConfig
     tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
-    weights: WeightForm = "fp32"
-    """the form of model.safetensors"""
-    decode: DecodeConfig = field(default_factory=DecodeConfig)
-    """default search"""
-    generate: GenerateConfig = field(default_factory=GenerateConfig)
-    """default settings of chat and write"""
-    longest: int = 256
-    """tokens of the longest training sentence; longer ones are split"""
+    weights: WeightForm = "fp32"  # the form of model.safetensors
+    decode: DecodeConfig = field(default_factory=DecodeConfig)  # default search
+    generate: GenerateConfig = field(default_factory=GenerateConfig)  # default settings of chat and write
+    longest: int = 256  # tokens of the longest training sentence; longer ones are split
     pooling: Pooling = "mean"
     """vector of a text in a search: the mean of its tokens' vectors, or that of the first token, BERT's [CLS]"""
 

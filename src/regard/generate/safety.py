@@ -20,8 +20,7 @@ def _compiled(sign: str) -> re.Pattern[str]:
 
 
 _PATTERNS = [(_compiled(sign), each["reply"]) for each in _WORDING["dangers"].values() for sign in each["signs"]]
-_MOST_CHARACTERS = 2000
-"""characters of a turn that are searched"""
+_MOST_CHARACTERS = 2000  # characters of a turn that are searched
 _HELP = re.compile(r"(?i)\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b")
 
 

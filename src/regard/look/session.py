@@ -29,11 +29,9 @@ from regard.translate.pipeline import Translator
 from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 from regard.translate.trace import SearchRecord, record_run, search_recorded, trace_pair, translate_recorded
 
-_MAX_KEPT = 8
-"""what-if runs and other sentences that are remembered; each holds every value of a pass"""
+_MAX_KEPT = 8  # what-if runs and other sentences that are remembered; each holds every value of a pass
 
-_MAX_KEPT_OF_TRAINING = 40
-"""the same where each snapshot has its own"""
+_MAX_KEPT_OF_TRAINING = 40  # the same where each snapshot has its own
 
 
 class Session:

@@ -17,8 +17,7 @@ from regard.folder.manifest import Manifest, read_manifest
 from regard.model.transformer import Model
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
-_INSIDE_WORDS = "'\u2019-"
-"""punctuation that does not part two words"""
+_INSIDE_WORDS = "'\u2019-"  # punctuation that does not part two words
 
 
 @dataclass(frozen=True)

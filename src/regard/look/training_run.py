@@ -19,8 +19,7 @@ from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, Progress
 from regard.train.snapshots import Snapshot, list_snapshots, probes_of, read_snapshot
 
-MOST_POINTS = 400
-"""Points of a curve on the page; a longer run is thinned."""
+MOST_POINTS = 400  # Points of a curve on the page; a longer run is thinned.
 
 
 class _Metrics:

@@ -22,8 +22,7 @@ from regard.text import language
 from regard.text.language import LanguageGuess
 from regard.translate.pipeline import Translator
 
-WRITING = ("translate", "chat", "write")
-"""tasks of models that answer with a text"""
+WRITING = ("translate", "chat", "write")  # tasks of models that answer with a text
 TASKS = (*WRITING, "search")
 AUTO = "auto"
 
@@ -46,10 +45,8 @@ class ServedModel:
     folder: Path
     translator: Translator
     worker: Worker
-    reopen: Callable[[], StepModel]
-    """opens the same engine again, for another thread"""
-    encoder: TextEncoder | None = None
-    """encoder of a model for search"""
+    reopen: Callable[[], StepModel]  # opens the same engine again, for another thread
+    encoder: TextEncoder | None = None  # encoder of a model for search
     created: int = field(default_factory=lambda: int(time.time()))
 
     @property

@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 Segmentation = Literal["bpe", "unigram"]
 
 PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
-SPACE_MARK = "\u2581"
-"""a space in a token"""
+SPACE_MARK = "\u2581"  # a space in a token
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ESCAPE = "\U000f2581"
@@ -53,8 +52,7 @@ _WANTED_IF_MET = frozenset(
 _RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
 # The unigram trainer adds floats per thread, so another number would be another vocabulary.
 _NUM_TRAINING_THREADS = 8
-_LONGEST_SENTENCE = 20_000
-"""maximum bytes of a line that the trainer reads"""
+_LONGEST_SENTENCE = 20_000  # maximum bytes of a line that the trainer reads
 
 
 def default_vocabulary(num_pairs: int) -> int:
@@ -67,14 +65,10 @@ class TokenizerBase(ABC):
     """A vocabulary and a segmentation, ours or another program's."""
 
     vocab_size: int
-    special_ids: frozenset[int]
-    """ids without text: beginning, end, padding, unknown"""
-    beginning: Sequence[int] = ()
-    """ids before every text that the model reads or writes"""
-    prompt = ""
-    """text before every text that the model reads"""
-    pad_id, bos_id, eos_id = PAD_ID, BOS_ID, EOS_ID
-    """padding, and what the model reads first and writes last"""
+    special_ids: frozenset[int]  # ids without text: beginning, end, padding, unknown
+    beginning: Sequence[int] = ()  # ids before every text that the model reads or writes
+    prompt = ""  # text before every text that the model reads
+    pad_id, bos_id, eos_id = PAD_ID, BOS_ID, EOS_ID  # padding, and what the model reads first and writes last
 
     @abstractmethod
     def id_of(self, token: str) -> int | None:

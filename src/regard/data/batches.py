@@ -4,10 +4,9 @@ Pairs of like length are padded to the longest, or any pairs are packed end to e
 sequences a model sees, the end mark included.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -35,7 +34,7 @@ class Buffer:
     max_length: int
 
     @classmethod
-    def sized(cls, batch_tokens: int, source_mean: float, target_mean: float, max_length: int) -> Buffer:
+    def sized(cls, batch_tokens: int, source_mean: float, target_mean: float, max_length: int) -> Self:
         """Both sides in the proportion of the corpus, so that they fill up together."""
         source = round(batch_tokens * source_mean / (source_mean + target_mean))
         num_pairs = batch_tokens / (source_mean + target_mean)
@@ -83,13 +82,9 @@ def pack(source: Lengths, target: Lengths, buffer: Buffer) -> list[Rows]:
             for lengths, room in ((source, buffer.source_room), (target, buffer.target_room))
         )
         taken, queue = queue[:count], queue[count:]
-        picked = _fill(
-            source[queue[:_POOL]],
-            target[queue[:_POOL]],
-            buffer.source_room - int(source[taken].sum()),
-            buffer.target_room - int(target[taken].sum()),
-            buffer.slots_room - count,
-        )
+        pool = queue[:_POOL]
+        rooms = buffer.source_room - int(source[taken].sum()), buffer.target_room - int(target[taken].sum())
+        picked = _fill(source[pool], target[pool], *rooms, buffer.slots_room - count)
         assert count or picked, "a pair is longer than the buffer"
         groups.append(np.concatenate([taken, queue[picked]]))
         queue = np.delete(queue, picked)

@@ -107,21 +107,16 @@ def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
     """
     scale = _scale(corpus)
     reasons = Column(scratch / "reasons", np.uint8, new=True)
-    num_buckets = min(_MAX_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE)
-    buckets = [
-        Column(scratch / f"digests{number}", _DIGEST, new=True)
-        for number in range(0 if config.duplicates else num_buckets)
-    ]
+    num_buckets = 0 if config.duplicates else min(_MAX_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE)
+    buckets = [Column(scratch / f"digests{number}", _DIGEST, new=True) for number in range(num_buckets)]
     for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
         chunk = np.fromiter(_reasons(sources, targets, scale, config), np.uint8, len(targets))
         reasons.extend(chunk)
         if buckets:
             places = np.flatnonzero((chunk == KEPT) | (chunk == COPY))
             files = np.searchsorted(corpus.starts, start + places, side="right").tolist()
-            texts = [
-                f"{file}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
-                for place, file in zip(places.tolist(), files, strict=True)
-            ]
+            pairs = zip(places.tolist(), files, strict=True)
+            texts = (f"{file}\n{sources[i]}\n{targets[i]}".encode("utf-8", "surrogatepass") for i, file in pairs)
             hashes = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
             digests = np.zeros(len(places), _DIGEST)
             digests["hash"], digests["row"] = hashes, start + places

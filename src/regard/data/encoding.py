@@ -1,13 +1,11 @@
 """Pairs encoded into files once, by several processes; the order of pairs in an epoch; windows of pairs made into batches."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -71,15 +69,12 @@ class Builder:
 
     def to_message(self) -> dict[str, Any]:
         """For a worker; a tokenizer of another program stays as it is, for this process alone."""
-        protos = {
-            name: np.frombuffer(tokenizer.proto, np.uint8)
-            for name, tokenizer in vars(self).items()
-            if isinstance(tokenizer, Tokenizer)
-        }
+        own = {name: each for name, each in vars(self).items() if isinstance(each, Tokenizer)}
+        protos = {name: np.frombuffer(each.proto, np.uint8) for name, each in own.items()}
         return {**vars(self), **protos, "buffer": self.buffer and vars(self.buffer)}
 
     @classmethod
-    def from_message(cls, message: dict[str, Any]) -> Builder:
+    def from_message(cls, message: dict[str, Any]) -> Self:
         for name in ("source_tokenizer", "target_tokenizer"):
             if isinstance(message[name], np.ndarray):
                 message[name] = Tokenizer(message[name].tobytes())

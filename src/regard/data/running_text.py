@@ -11,13 +11,12 @@ For masked language modelling a chunk always has an end token, as any text in us
 that short texts are read as well (Devlin et al. 2019, appendix A.2).
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +119,7 @@ class TextChunks:
     ends: Ends = TokenizerBase
 
     @classmethod
-    def of(cls, tokens: Ragged, max_length: int, *, masked: bool, ends: Ends = TokenizerBase) -> TextChunks:
+    def of(cls, tokens: Ragged, max_length: int, *, masked: bool, ends: Ends = TokenizerBase) -> Self:
         if max_length < 2:
             raise UsageError(f"max_length must be at least 2 for running text: got {max_length}; raise it")
         documents = tokens if masked else tokens.beginning_with(ends.bos_id).ending_with(ends.eos_id)

@@ -165,8 +165,7 @@ class JsonTokenizer(_ImportedTokenizer):
         super().__init__(prompt, beginning, name)
 
     def id_of(self, token: str) -> int | None:
-        id: int | None = self._tokenizer.token_to_id(token)
-        return id
+        return self._tokenizer.token_to_id(token)
 
     def _encode(self, text: str) -> list[int]:
         with _damage_told(self._name):

@@ -26,10 +26,8 @@ from regard.train.loss import Tensors
 from regard.train.parallel import Processes
 from regard.train.plan import Plan
 
-AHEAD = 4
-"""Maximum number of prefetched batches."""
-MOST_WORKERS = 15
-"""Maximum number of processes that make batches beside the training one."""
+AHEAD = 4  # Maximum number of prefetched batches.
+MOST_WORKERS = 15  # Maximum number of processes that make batches beside the training one.
 
 
 def num_readers() -> int:

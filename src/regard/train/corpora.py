@@ -39,18 +39,14 @@ JOINT = TokenizerFiles()
 SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 NUM_SAMPLED = 2000
 """Number of pairs or lines sampled to estimate the tokens of the corpus."""
-HELD_OUT_SHARE = 0.02
-"""Share of the text held out for validation."""
+HELD_OUT_SHARE = 0.02  # Share of the text held out for validation.
 LEAST_HELD_OUT, MOST_HELD_OUT = 40, 1000
 """Bounds of the held-out pairs; of fewer than 200 pairs a fifth is held out."""
-MOST_CHARACTERS_HELD_OUT = 400_000
-"""Maximum held-out characters of running text."""
-MOST_BAD = 0.5
-"""Share of a text that may be unusable, or of a file that may be misaligned."""
+MOST_CHARACTERS_HELD_OUT = 400_000  # Maximum held-out characters of running text.
+MOST_BAD = 0.5  # Share of a text that may be unusable, or of a file that may be misaligned.
 LEAST_DOCUMENTS = 50
 """Number of documents below which the end of the longest one is held out instead of whole documents."""
-CHARACTERS_OF_A_PAIR = 200
-"""Characters of running text that count as one pair when settings are chosen."""
+CHARACTERS_OF_A_PAIR = 200  # Characters of running text that count as one pair when settings are chosen.
 
 
 def read_corpora(data: DataConfig, seed: int, say: Say, folder: Path, num_processes: int = 1) -> tuple[Corpus, Corpus]:

@@ -21,18 +21,12 @@ MOST_TOKENS_A_WORD = 3.0
 NUM_WORDS_MEASURED = 5000
 RISEN = 1.05
 """Validation loss as a multiple of the best, from which on it counts as risen."""
-NUM_RISEN = 2
-"""Validations in a row that must have risen."""
-JUMP = 1.5
-"""Training loss as a multiple of the lowest before it, at which the rate counts as too high."""
-WINDOW = 10
-"""Readings of the training loss whose median is compared."""
-STILL = 0.01
-"""Relative change of the validation loss below which a run stands still."""
-LATE = 0.7
-"""Share of a run before which a loss may stand still: many tasks are learnt late."""
-LEAST_GAIN = 0.02
-"""Share of the validation loss by which the right sources must be better than exchanged ones."""
+NUM_RISEN = 2  # Validations in a row that must have risen.
+JUMP = 1.5  # Training loss as a multiple of the lowest before it, at which the rate counts as too high.
+WINDOW = 10  # Readings of the training loss whose median is compared.
+STILL = 0.01  # Relative change of the validation loss below which a run stands still.
+LATE = 0.7  # Share of a run before which a loss may stand still: many tasks are learnt late.
+LEAST_GAIN = 0.02  # Share of the validation loss by which the right sources must be better than exchanged ones.
 _WORD = re.compile(r"[^\W\d_\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]+")
 """a word of a script with spaces between words: not Thai, Lao, Tibetan, Burmese, Khmer, Chinese or Japanese"""
 
@@ -41,13 +35,11 @@ _WORD = re.compile(r"[^\W\d_\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff
 class Signs:
     """What is known after a validation."""
 
-    train: Sequence[float | None]
-    """plain loss of each reading, in order; None where it was no number"""
+    train: Sequence[float | None]  # plain loss of each reading, in order; None where it was no number
     valid: Sequence[float]
     done: float
     """share of the run"""
-    guessing: float
-    """loss of a uniform guess"""
+    guessing: float  # loss of a uniform guess
     exchanged: float | None = None
     """validation loss with each source replaced by another's; None where it was not measured"""
 

@@ -34,8 +34,7 @@ _FAILED = {"repetition": "loop", "length": "loop", "lost": "lost part", "cut": "
 """flags of a translation that teaches nothing, and what they count as"""
 _BLOCK_BYTES = 1 << 22
 """bytes of text that a teacher translates at a time: enough to fill a GPU, and what is lost by a kill"""
-_COPY_WORDS = 4
-"""words of a copied sentence; names and titles are the same in both languages"""
+_COPY_WORDS = 4  # words of a copied sentence; names and titles are the same in both languages
 _HEADING = "\n## Distilled\n"
 
 
@@ -46,17 +45,13 @@ class Distillation:
     teacher: Path
     text: tuple[Path, ...]
     """files of the source language, a sentence a line"""
-    request: Request
-    """the student and its training; its pairs of people's translations are kept"""
-    reverse: Path | None = None
-    """a teacher of the other direction"""
-    back_translate: tuple[Path, ...] = ()
-    """files of the target language"""
+    request: Request  # the student and its training; its pairs of people's translations are kept
+    reverse: Path | None = None  # a teacher of the other direction
+    back_translate: tuple[Path, ...] = ()  # files of the target language
     beam: int = 2
     min_score: float = -1.5
     """mean log-probability of a token below which a translation is dropped"""
-    opening: dict[str, Any] = field(default_factory=dict)
-    """options of `regard.load` for the teachers"""
+    opening: dict[str, Any] = field(default_factory=dict)  # options of `regard.load` for the teachers
     command: str = ""
 
 

@@ -42,8 +42,7 @@ PURPOSES: dict[Task, tuple[str, str]] = {
     "fill": ("fill-mask", "filling in blanks"),
 }
 """Name on the hub and purpose of each task."""
-ABOUT_TEXT = "text.json"
-"""What was said when the text was read, and the checksums of its files."""
+ABOUT_TEXT = "text.json"  # What was said when the text was read, and the checksums of its files.
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 

@@ -28,8 +28,7 @@ from regard.train.update import STEPS_BEFORE_RECORDING, Meter, Updater
 
 LOG_EVERY = {"cuda": 20}
 """Steps between two readings of the loss, by device; a reading makes the host wait for a GPU. Elsewhere 1."""
-WORSE_THAN_GUESSING = 2.0
-"""Loss that counts as diverged, as a multiple of the loss of a uniform guess."""
+WORSE_THAN_GUESSING = 2.0  # Loss that counts as diverged, as a multiple of the loss of a uniform guess.
 ADVICE = "start again with a lower learning_rate or a longer warmup"
 MOST_ROLLBACKS = 3
 """Consecutive rollbacks, without a good validation in between, before the run is given up."""

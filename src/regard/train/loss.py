@@ -27,8 +27,7 @@ from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
 from regard.train.linear_cross_entropy import LinearCrossEntropy
 
-HIDDEN = -1e4
-"""Score of a padding row: low enough that its softmax weight is exactly 0."""
+HIDDEN = -1e4  # Score of a padding row: low enough that its softmax weight is exactly 0.
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
@@ -51,10 +50,8 @@ class Tensors(NamedTuple):
 class Sums(NamedTuple):
     """Sums over the target tokens, so that batches of unequal size can be added."""
 
-    loss: Float[Tensor, ""]
-    """the minimised loss: with label smoothing and the R-Drop term"""
-    negative_log_likelihood: Float[Tensor, ""]
-    """the plain cross-entropy, for perplexity"""
+    loss: Float[Tensor, ""]  # the minimised loss: with label smoothing and the R-Drop term
+    negative_log_likelihood: Float[Tensor, ""]  # the plain cross-entropy, for perplexity
 
 
 class BatchLoss(nn.Module):

@@ -16,10 +16,8 @@ from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Tensors, autocast
 from regard.train.plan import LEAST_BATCH, divide
 
-TRIALS = (4096, 16384)
-"""Sizes of the two trial batches, in tokens."""
-SHARE = 0.85
-"""Share of the free memory to use; the rest is for fragmentation and validation."""
+TRIALS = (4096, 16384)  # Sizes of the two trial batches, in tokens.
+SHARE = 0.85  # Share of the free memory to use; the rest is for fragmentation and validation.
 SENTENCE = 32
 """Length of a trial sentence, in tokens; attention takes little memory until sentences are far longer."""
 _MESSAGES = ("can't allocate memory", "not enough memory", "ALLOC_FAILED", "out of memory")

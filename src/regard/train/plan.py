@@ -35,41 +35,33 @@ from regard.train.recipe import SECTIONS, Request
 
 RUN_FILE, RESULT = "run.json", "result.json"
 
-SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
-"""Model size for at least so many pairs."""
+SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))  # Model size for at least so many pairs.
 DROPOUT_BY_PAIRS = ((500_000, 0.1), (100_000, 0.15), (0, 0.2))
 """Dropout for at least so many pairs: more for less text, against overfitting."""
-EPOCHS_AT_30K = 70
-"""Epochs over a corpus of 30,000 pairs; a larger one needs fewer, by the square root."""
+EPOCHS_AT_30K = 70  # Epochs over a corpus of 30,000 pairs; a larger one needs fewer, by the square root.
 LEAST_EPOCHS, MOST_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
 """Batches in an epoch, within the bounds of the batch size."""
-SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
-"""Bounds of the chosen batch size, in tokens."""
-LEAST_BATCH = 512
-"""Minimum batch size when memory is short, in tokens."""
+SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536  # Bounds of the chosen batch size, in tokens.
+LEAST_BATCH = 512  # Minimum batch size when memory is short, in tokens.
 LARGEST_ON_CPU = 8192
 """Maximum batch size on a CPU, in tokens; more takes memory and saves no time, so an update has several batches."""
 LEAST_STEPS = 500
 FINE_TUNING_RATE = 0.05
 """Peak rate of fine-tuning, as a share of the rate from a random start: a higher one forgets what the model knew."""
-ADAPTER_RATE = 0.5
-"""Peak rate of adapters, as such a share: their product begins at zero."""
+ADAPTER_RATE = 0.5  # Peak rate of adapters, as such a share: their product begins at zero.
 FINE_TUNING_PASSES = ((100_000, 1), (10_000, 3), (2_000, 5), (0, 10))
 """Passes of fine-tuning over at least so many pairs."""
 FINE_TUNING_BATCH, FINE_TUNING_DROPOUT, FINE_TUNING_VALIDATIONS = 1024, 0.1, 5
 """Minimum batch size in tokens, dropout, and number of validations after that of the given model."""
-WARMUP_SHARE = 0.08
-"""Length of the warm-up, as a share of the steps or minutes."""
+WARMUP_SHARE = 0.08  # Length of the warm-up, as a share of the steps or minutes.
 NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
 """Peak learning rate of the cosine schedule at width 256; falls with the square root of d_model or d_state."""
-LABEL_SMOOTHING = 0.1
-"""Label smoothing of translation, as in the paper."""
+LABEL_SMOOTHING = 0.1  # Label smoothing of translation, as in the paper.
 NUM_SNAPSHOTS, LARGEST_WITH_SNAPSHOTS = 16, 5_000_000
 """Snapshots of a run, and the weights of the largest model that has them by default."""
-NORM_PLACEMENT = "pre"
-"""Norm placement; pre-norm trains at any rate of the schedule: docs/decisions/004."""
+NORM_PLACEMENT = "pre"  # Norm placement; pre-norm trains at any rate of the schedule: docs/decisions/004.
 LANGUAGES = frozenset(
     "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
     "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "

@@ -28,8 +28,7 @@ from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE, in_words
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LINE_EVERY_SECONDS, FIRST_LINE_SECONDS = 30.0, 10.0
 """Interval between two progress lines, and time of the first, where there is no terminal for a progress bar."""
-SMOOTHING = 0.9
-"""Decay of the running average of the loss that is shown; metrics.jsonl has each reading."""
+SMOOTHING = 0.9  # Decay of the running average of the loss that is shown; metrics.jsonl has each reading.
 
 
 @dataclass(frozen=True)
@@ -108,14 +107,11 @@ class Clock:
 
 
 class Validation(NamedTuple):
-    loss: float
-    """plain cross-entropy for each target token"""
-    bleu: float | None
-    """BLEU of greedy translations; None where the run does not measure it"""
+    loss: float  # plain cross-entropy for each target token
+    bleu: float | None  # BLEU of greedy translations; None where the run does not measure it
     exchanged: float | None = None
     """the loss with each source replaced by another's, until the sources have helped once"""
-    kept: float | None = None
-    """BLEU of greedy translations of the text to keep; None without such text"""
+    kept: float | None = None  # BLEU of greedy translations of the text to keep; None without such text
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "Validation":
@@ -136,10 +132,8 @@ class History:
     """BLEU that the text to keep may lose"""
     best: list[tuple[float, float, int]] = field(default_factory=list)
     """the best validations, best first: score, tie-breaking score, step"""
-    without_improvement: int = 0
-    """number of validations since the best"""
-    kept_before: float | None = None
-    """BLEU of the text to keep at the first validation"""
+    without_improvement: int = 0  # number of validations since the best
+    kept_before: float | None = None  # BLEU of the text to keep at the first validation
 
     @property
     def best_steps(self) -> list[int]:

@@ -52,8 +52,7 @@ SECTIONS: dict[str, type] = {
 MODEL_SETTINGS = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddings")
 """Data settings that a given model decides."""
 
-SIZE = "size"
-"""The one key of [model] that is not a field of ModelConfig."""
+SIZE = "size"  # The one key of [model] that is not a field of ModelConfig.
 
 # In a wheel the recipes lie inside the package, in the repository beside `src`.
 FOLDERS = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")

@@ -31,8 +31,7 @@ TIMEOUT = datetime.timedelta(seconds=60)
 _KEY = "where the first process of the run is"
 _ATTEMPT = datetime.timedelta(seconds=3)
 """Timeout for connecting to a process that may have died."""
-_GRACE = 5
-"""Seconds before the C++ watchdog ends the process, in case the Python thread is blocked."""
+_GRACE = 5  # Seconds before the C++ watchdog ends the process, in case the Python thread is blocked.
 
 
 def connect(*, is_first: bool, timeout: datetime.timedelta = TIMEOUT) -> tuple[TCPStore, Store]:

@@ -35,10 +35,8 @@ MOST_WITH_MOMENTS = 1_000_000
 NUM_PROBES = 4
 LONGEST_PROBE = 60
 """Maximum characters of a probe sentence; longer validation sentences are taken only where no shorter ones are."""
-NUM_GIVEN = 3
-"""Words of a line that a language model goes on from."""
-MOST_WRITTEN = 24
-"""Maximum tokens written for a probe, beyond those of its reference."""
+NUM_GIVEN = 3  # Words of a line that a language model goes on from.
+MOST_WRITTEN = 24  # Maximum tokens written for a probe, beyond those of its reference.
 _FIRST, _SECOND = "first.", "second."
 
 

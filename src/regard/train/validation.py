@@ -31,12 +31,9 @@ from regard.train.plan import Plan
 from regard.train.progress import Validation
 from regard.translate.evaluate import Perplexity, Retrieval, evaluate, retrieval
 
-QUERIES_AT_ONCE = 1024
-"""Number of queries whose scores are in memory together, about a training batch."""
-MOST_KEPT = 500
-"""Maximum pairs of the text to keep that are translated at a validation."""
-VALIDATION_SEED = 1
-"""Seed of the validation masks: the same in all validations of all runs with one tokenizer."""
+QUERIES_AT_ONCE = 1024  # Number of queries whose scores are in memory together, about a training batch.
+MOST_KEPT = 500  # Maximum pairs of the text to keep that are translated at a validation.
+VALIDATION_SEED = 1  # Seed of the validation masks: the same in all validations of all runs with one tokenizer.
 
 
 def make_validator(

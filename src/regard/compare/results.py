@@ -123,17 +123,10 @@ class BudgetResults:
     study: Study
     corpus: str
     budget: str
-    text: Mapping[str, Any]  # sources and references of the test set, and what is known about the text
+    text: Mapping[str, Any]  # sources and references of the test set
+    about: Mapping[str, Any]  # what is known about the text
+    is_timed: bool
     files: Mapping[str, Mapping[int, Any]]  # results by model and seed
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.text["about"]
-        return found
-
-    @property
-    def is_timed(self) -> bool:
-        return self.study.budgets[self.budget].is_timed
 
     @property
     def models(self) -> list[str]:
@@ -212,4 +205,9 @@ def read_results(study: Study, output: Path) -> list[BudgetResults]:
         raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     texts = {name: read_text(output, name) for name, _ in found}
     order = [(corpus, budget) for corpus in study.corpora for budget in study.budgets_of(corpus)]
-    return [BudgetResults(study, *place, texts[place[0]], found[place]) for place in order if place in found]
+    return [
+        BudgetResults(study, *place, text, text["about"], study.budgets[place[1]].is_timed, found[place])
+        for place in order
+        if place in found
+        for text in [texts[place[0]]]
+    ]

@@ -181,7 +181,9 @@ def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]
             traceback.print_exc()
             return f"{type(error).__name__}: {error}".split("\n")[0]
         facts = {"hardware": hardware(device), "commit": commit(), "versions": versions()}
-        _write_json(task.result(output), {**found, **facts})
+        path = task.result(output)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, json.dumps({**found, **facts}, ensure_ascii=False).encode())
         return None
 
     return answer
@@ -218,8 +220,7 @@ def _measure_model(study: Study, task: Task, output: Path, device: torch.device)
         "num_parameters": sum(p.numel() for p in model.parameters()),
         "flops": training_flops(model.config, round(facts["mean_tokens"]) + 1),
     }
-    corpus = next(iter(study.corpora))
-    if task.model in study.alignment.models and (task.corpus, task.budget) == (corpus, study.budgets_of(corpus)[0]):
+    if task.model in study.alignment.models and (task.corpus, task.budget) == study.first:
         pairs = [(sources[i], references[i]) for i in facts["parts"][ORDINARY]]
         found["alignments"] = measure_alignments(model.cpu(), tokenizers, pairs, study.alignment)
     return found
@@ -244,8 +245,3 @@ def _train(study: Study, task: Task, output: Path, folder: Path) -> dict[str, An
             {key: line[key] for key in ("step", "seconds", "loss")} for line in lines_of(folder / METRICS, "valid")
         ],
     }
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, json.dumps(content, ensure_ascii=False).encode())

@@ -93,11 +93,16 @@ class Study:
     def budgets_of(self, corpus: str) -> tuple[str, ...]:
         return self.corpora[corpus][0].budgets or tuple(self.budgets)
 
+    @property
+    def first(self) -> tuple[str, str]:
+        """The first corpus, and its first budget."""
+        corpus = next(iter(self.corpora))
+        return corpus, self.budgets_of(corpus)[0]
+
     def takes_part(self, contender: Contender, corpus: str, budget: str) -> bool:
         """Whether a model is trained on a corpus within a budget; variations have the first of both alone."""
         if contender.varies:
-            first = next(iter(self.corpora))
-            return (corpus, budget) == (first, self.budgets_of(first)[0])
+            return (corpus, budget) == self.first
         limits = (self.corpora[corpus][0].models, self.budgets[budget].models)
         return all(contender.name in (names or self.contenders) for names in limits)
 
@@ -131,7 +136,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     }
     if not corpora:
         raise UsageError(f"{where}: a comparison needs text: got none; write [corpora.NAME] and its files")
-    sweep = _without(values.get("sweep", {}), "rates")
+    sweep = {key: value for key, value in values.get("sweep", {}).items() if key != "rates"}
     reference = str(values.get("reference", ""))
     contenders = _contenders(values, shared, seeds, reference, where)
     budgets = {name: _budget(given) for name, given in values.get("budgets", {"run": {}}).items()}
@@ -154,19 +159,15 @@ def _check_names(names: Iterable[str], known: Iterable[str], where: str) -> None
             raise UsageError(f"{where} must be among {', '.join(known)}: got {each!r}{suggest(each, known)}")
 
 
-def _without(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in keys}
-
-
 def _budget(given: Mapping[str, Any]) -> Budget:
     named = {key: tuple(given[key]) for key in ("models", "seeds") if key in given}
-    return Budget(_without(given, *named), **named)
+    return Budget({key: value for key, value in given.items() if key not in named}, **named)
 
 
 def _corpus(given: Mapping[str, Any], shared: Request, where: str) -> tuple[CorpusConfig, Request]:
     own = {each.name for each in dataclasses.fields(CorpusConfig)}
-    config = from_dict(CorpusConfig, {k: v for k, v in given.items() if k in own}, where)
-    return config, shared.changed({"data": _without(given, *own)}, where)
+    config, data = ({k: v for k, v in given.items() if (k in own) == is_own} for is_own in (True, False))
+    return from_dict(CorpusConfig, config, where), shared.changed({"data": data}, where)
 
 
 def _contenders(

@@ -139,6 +139,7 @@ class Model:
             from regard.look.view import look_at
         decode, pipeline = self._configs(options)
         opened: Any = {"network": self.module, "engine": self._translator.engine}
+        opened["target_language"] = self.manifest.target_language
         asked = {"sentence": sentence, "options": pipeline, **to_dict(decode)}
         return look_at(self.folder, text, compare=find(compare) if compare else None, **opened, **asked)
 

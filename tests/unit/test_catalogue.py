@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fixtures import make_random_folder
 
+import regard
 from regard.errors import ModelError, UsageError
 from regard.folder import catalogue
 from regard.folder.catalogue import available, find, find_by_languages, find_by_task, find_model, shown
@@ -76,3 +77,14 @@ def test_broken_folders_are_not_listed_and_the_users_own_come_first(models: Path
     shutil.copytree(folder, models / "best")
     assert find("fr-en") == models / "fr-en"
     assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]
+
+
+def test_a_tag_tells_a_model_of_several_languages_which_to_write(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "many", target_language="", target_languages=("fr", "de"))
+    with pytest.raises(UsageError, match="must be one of fr, de: got none; say it with --to"):
+        regard.load(folder)
+    text = "Jane visits Africa."
+    model, tagged = regard.load(folder, target_language="de"), regard.load(make_model_folder(tmp_path / "one"))
+    assert model.translate(text, plain=True) == tagged.translate(f"<2de> {text}", plain=True)
+    expected = tagged.trace(f"<2de> {text}", plain=True)["source.tokens"].tolist()
+    assert model.look(text, plain=True).trace["source.tokens"].tolist() == expected

@@ -34,10 +34,15 @@ class Subject:
     step: int | None = None  # of the training run that had these weights, where it is a snapshot
 
     @classmethod
-    def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Self:
-        """Load a model folder, or take the network and the engine that were loaded from it."""
+    def open(
+        cls, folder: Path, network: Model | None = None, engine: StepModel | None = None, target_language: str = ""
+    ) -> Self:
+        """Load a model folder, or take the network and the engine that were loaded from it.
+
+        target_language: of a model of several the one to write, by default the first.
+        """
         manifest = read_manifest(folder)
-        manifest = manifest.toward(next(iter(manifest.target_languages), None))
+        manifest = manifest.toward(target_language or next(iter(manifest.target_languages), None))
         source, target = open_tokenizers(folder, manifest.tokenizer)
         network = network or load_model(folder)[0]
         if engine is None and manifest.task == "translate":

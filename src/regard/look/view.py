@@ -44,6 +44,7 @@ def look_at(
     compare: Path | None = None,
     network: Model | None = None,
     engine: StepModel | None = None,
+    target_language: str = "",
     sentence: int = 0,
     options: TranslateOptions = DEFAULT_OPTIONS,
     **decode: Any,
@@ -59,7 +60,7 @@ def look_at(
     if training and network is None and not training.is_finished:
         subject = training.subject(list_snapshots(folder)[-1])
     else:
-        subject = Subject.open(folder, network, engine)
+        subject = Subject.open(folder, network, engine, target_language)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
     return Look(Session(subject, text, config, second, sentence, options, training))

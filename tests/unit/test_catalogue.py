@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fixtures import make_random_folder
+from fixtures import make_model_folder, make_random_folder
 
 import regard
 from regard.errors import ModelError, UsageError
@@ -79,12 +79,12 @@ def test_broken_folders_are_not_listed_and_the_users_own_come_first(models: Path
     assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]
 
 
-def test_a_tag_tells_a_model_of_several_languages_which_to_write(tmp_path: Path) -> None:
-    folder = make_model_folder(tmp_path / "many", target_language="", target_languages=("fr", "de"))
+def test_a_tag_tells_a_model_of_several_languages_which_to_write(tmp_path: Path, folder: Path) -> None:
+    many = make_model_folder(tmp_path / "many", target_language="", target_languages=("fr", "de"))
     with pytest.raises(UsageError, match="must be one of fr, de: got none; say it with --to"):
-        regard.load(folder)
+        regard.load(many)
     text = "Jane visits Africa."
-    model, tagged = regard.load(folder, target_language="de"), regard.load(make_model_folder(tmp_path / "one"))
+    model, tagged = regard.load(many, target_language="de"), regard.load(folder)
     assert model.translate(text, plain=True) == tagged.translate(f"<2de> {text}", plain=True)
     expected = tagged.trace(f"<2de> {text}", plain=True)["source.tokens"].tolist()
     assert model.look(text, plain=True).trace["source.tokens"].tolist() == expected

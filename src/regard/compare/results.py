@@ -181,7 +181,9 @@ def paired_bootstrap(systems: Sequence[tuple[str, list[str]]], references: Seque
     if len(systems) < 2:
         return []
     scores: Any = PairedTest(list(systems), {"BLEU": bleu()}, [list(references)], test_type="bs")()[1]
-    return [each.p_value for each in scores["BLEU"][1:]]
+    # sacreBLEU counts larger differences alone, so that equal translations would be told apart.
+    same = [translations == systems[0][1] for _, translations in systems[1:]]
+    return [1.0 if is_same else each.p_value for is_same, each in zip(same, scores["BLEU"][1:], strict=True)]
 
 
 def score(metric: str, hypotheses: Sequence[str], references: Sequence[str], rows: Iterable[int]) -> float:

@@ -66,8 +66,9 @@ def test_the_bootstrap_tells_a_difference_from_chance() -> None:
     references = [" ".join(draw.choices("abcdefghij", k=9)) for _ in range(60)]
     half = [text if i % 2 else text[:9] for i, text in enumerate(references)]
     other = [text if i % 2 == 0 else text[:9] for i, text in enumerate(references)]
-    worse, same = paired_bootstrap([("a", half), ("b", [text[:7] for text in half]), ("c", other)], references)
-    assert worse < 0.01 < 0.2 < same
+    systems = [("a", half), ("b", [text[:7] for text in half]), ("c", other), ("d", list(half))]
+    worse, as_good, same = paired_bootstrap(systems, references)
+    assert worse < 0.01 < 0.2 < as_good < same == 1
 
 
 def test_texts_of_recall_and_joined_pairs() -> None:

@@ -17,6 +17,7 @@ from regard.data.batches import make_batch as padded_batch
 from regard.errors import TrainingError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
+from regard.train import run as training
 from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
 from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer, set_rate
@@ -80,7 +81,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, steps: set[int], value: float = math
         return sums
 
     monkeypatch.setattr(Updater, "gather", gather)
-    monkeypatch.setattr("regard.train.run.timed", lambda network, plan: (plan, None))
+    monkeypatch.setattr(training, "timed", lambda network, plan: (plan, None))
 
 
 def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from regard.config import DataConfig, ModelConfig
 from regard.exchange.huggingface import ImportOptions, import_folder
 from regard.folder.checkpoint import open_tokenizers, read_tensors
 from regard.folder.manifest import read_manifest
-from regard.model.adapter import add_adapters
 from regard.model.layout import Layout
+from regard.model.linear import add_adapters
 from regard.model.transformer import DecoderOnly, build
 from regard.train.parallel import whole_model
 

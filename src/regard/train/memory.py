@@ -10,7 +10,7 @@ import torch
 
 from regard.config import RUNNING_TEXT, ModelConfig, TrainConfig
 from regard.errors import TrainingError
-from regard.model.adapter import add_adapters
+from regard.model.linear import add_adapters
 from regard.model.transformer import Model, build
 from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Tensors, autocast

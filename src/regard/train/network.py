@@ -15,7 +15,7 @@ from regard.engine.torch import to_state_dict
 from regard.errors import DataError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import expected_tensors
-from regard.model.adapter import add_adapters
+from regard.model.linear import add_adapters
 from regard.model.transformer import Model, build
 from regard.text.tokenizer import TokenizerBase
 from regard.train.corpora import Say, Tokenizers

@@ -23,7 +23,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
-from regard.model.adapter import merged
+from regard.model.linear import merged
 from regard.model.transformer import Model, build
 from regard.train.rendezvous import TIMEOUT, connect, lost_process, time_limit
 

@@ -102,11 +102,13 @@ function curve(app, key, title) {
 	const at = near(app, app.doc.model.step ?? null);
 	const picture = drawing(
 		"svg",
-		{ viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve", role: "img", "aria-label": `${title} over the steps` },
+		{ viewBox: `0 0 ${WIDTH} ${HEIGHT + 12}`, class: "curve", role: "img", "aria-label": `${title} over the steps` },
 		drawing("path", { class: "wire", d: `M${here} 0V${HEIGHT}` }),
 		drawing("polyline", { class: "line", points: known.map((line) => `${x(line.step)},${y(line[key] ?? 0)}`).join(" ") }),
 		...(key === "loss" ? valid.map((line) => drawing("circle", { cx: x(line.step), cy: y(line.loss ?? top), r: 2.5 })) : []),
-		caption("axis", WIDTH - 4, 10, show(top, 4), "end"),
+		caption("axis", WIDTH - 4, 10, `at most ${show(top, 4)}`, "end"),
+		caption("axis", 4, HEIGHT + 10, "step 0"),
+		caption("axis", WIDTH - 4, HEIGHT + 10, `step ${count(last)}`, "end"),
 	);
 	const value = at?.[key] ?? NaN;
 	return element(

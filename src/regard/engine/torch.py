@@ -145,14 +145,18 @@ class TorchEngine:
     def _read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, TorchState]:
         """Many steps in one pass: for tokens [rows, length], the log-probabilities of the `following` tokens."""
         state, network = cast(TorchState, state), cast(DecoderOnly, self.model)
-        with self._autocast():
-            hidden, decoder = network.read_on(torch.from_numpy(tokens).to(self.device), cast(Any, state.decoder))
-            values = []
-            # Part by part: scores of the whole vocabulary for every place would take more memory than the model.
-            places = torch.from_numpy(following).split(MAX_PLACES, 1)
-            for part, wanted in zip(hidden.split(MAX_PLACES, 1), places, strict=True):
-                scores = network.project(part).float().log_softmax(dim=-1)
-                values.append(scores.gather(2, wanted.to(self.device)[:, :, None])[..., 0])
+        decoder, values = cast(Any, state.decoder), []
+        # With a window a part is as long: no token sees further back, and all scores at once would be the text's square.
+        size = max(self.config.window or tokens.shape[1], MAX_PLACES)
+        for begin in range(0, tokens.shape[1], size):
+            part = torch.from_numpy(tokens[:, begin : begin + size]).to(self.device)
+            wanted = torch.from_numpy(following[:, begin : begin + size]).to(self.device)
+            with self._autocast():
+                hidden, decoder = network.read_on(part, decoder)
+                # Scores of the whole vocabulary for every place would take more memory than the model.
+                for places, each in zip(hidden.split(MAX_PLACES, 1), wanted.split(MAX_PLACES, 1), strict=True):
+                    scores = network.project(places).float().log_softmax(dim=-1)
+                    values.append(scores.gather(2, each[:, :, None])[..., 0])
         return torch.cat(values, dim=1).cpu().numpy(), replace(state, decoder=decoder)
 
     @torch.inference_mode()

@@ -27,6 +27,7 @@ from regard.look.subject import Subject
 from regard.look.training_run import TrainingRun
 from regard.look.training_step import WEIGHT
 from regard.model.transformer import Model
+from regard.text.language import main_language
 from regard.trace import Trace
 from regard.train.snapshots import list_snapshots
 from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
@@ -63,6 +64,10 @@ def look_at(
         subject = Subject.open(folder, network, engine, target_language)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
     second = None if compare is None else Subject.open(compare)
+    if second:
+        reads, other = subject.manifest.source_language, second.manifest.source_language
+        if reads and other and main_language(reads) != main_language(other):
+            raise UsageError(f"the second model must read {reads} too: got one that reads {other}; name another")
     return Look(Session(subject, text, config, second, sentence, options, training))
 
 

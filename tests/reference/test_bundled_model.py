@@ -46,7 +46,7 @@ def test_int8_is_as_good_as_fp32() -> None:
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
 def test_a_sentence_alone_is_as_in_a_batch(precision: str) -> None:
     """To the last digit of every score, or nearly: some processors multiply few rows in another order than many."""
-    model = regard.load("fr-en", engine="onnxruntime", precision=precision)
+    model = regard.load("fr-en", engine="onnxruntime", precision=precision, threads=2)
     sources = [source for source, _ in PAIRS]
     together = model.translate(sources, details=True)
     for source, among in zip(sources, together, strict=True):

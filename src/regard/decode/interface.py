@@ -48,6 +48,9 @@ class StepModel(Protocol):
     `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
     rules, of a decoder alone also with a fourth argument, the prefix of each output; None where it cannot.
 
+    One whose searches may run in several threads has an attribute `copies`: models over the same weights, one for
+    each thread.
+
     Two more methods may be offered. `step_best(tokens, state, count)` is a step that returns
     `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
     first, equal ones in the order of their tokens. `read(tokens, following, state)`, over NumPy arrays, is many

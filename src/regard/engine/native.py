@@ -9,6 +9,7 @@ processor, for another architecture and with REGARD_NATIVE=0 the graphs run on o
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +58,17 @@ def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision:
     ):
         return None
     check_weights(folder, manifest)
-    return Kernel(path, Path(folder), manifest.model, threads)
+    library = _library(path)
+    return Kernel(library, KernelWeights(Path(folder), manifest.model, library.regard_pack), manifest.model, threads)
+
+
+def _library(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    library.regard_open.restype = _POINTER
+    library.regard_open.argtypes = [_POINTER, ctypes.c_int]
+    library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
+    library.regard_run.argtypes, library.regard_close.argtypes = [_POINTER, _POINTER], [_POINTER]
+    return library
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +133,18 @@ class Kernel:
 
     normalised, quantized, device = True, True, None
 
-    def __init__(self, path: Path, folder: Path, config: ModelConfig, threads: int) -> None:
-        self.config = config
-        library = ctypes.CDLL(str(path))
-        library.regard_open.restype = _POINTER
-        library.regard_open.argtypes = [_POINTER, ctypes.c_int]
-        library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
+    def __init__(self, library: ctypes.CDLL, weights: KernelWeights, config: ModelConfig, threads: int) -> None:
+        self.config, self._library, self._weights, self._threads = config, library, weights, threads
         self._run, self._close = library.regard_run, library.regard_close
-        self._run.argtypes, self._close.argtypes = [_POINTER, _POINTER], [_POINTER]
-        self._weights = KernelWeights(folder, config, library.regard_pack)
-        self._pool = library.regard_open(self._weights.model, threads)
+        self._pool = library.regard_open(weights.model, threads)
         if not self._pool:
-            raise ModelError(f"{folder} needs more memory than there is; use a smaller model")
+            raise ModelError("the model needs more memory than there is: use a smaller one")
         self._blocks = BlockPool(config.num_decoder_layers, config.num_heads, config.head_dim)
+
+    @functools.cached_property
+    def copies(self) -> list[Kernel]:
+        """One for each thread, over the same weights: searches side by side wait for nobody at every step."""
+        return [Kernel(self._library, self._weights, self.config, 1) for _ in range(self._threads)]
 
     def __del__(self) -> None:
         if getattr(self, "_pool", None):

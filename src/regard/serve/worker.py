@@ -103,8 +103,9 @@ class Worker:
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
         self._translator = QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
-        self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
-        self._changed = threading.Condition()
+        num_copies = max(1, len(watched.copies))
+        self._max_items, self._max_tokens = (num_copies * most for most in _MAX_BATCH.get(device, _MAX_BATCH["cpu"]))
+        self._changed, self._advancing = threading.Condition(), threading.Lock()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []
         self._batch: list[tuple[ModelJob, WorkItem]] = []
@@ -232,11 +233,17 @@ class Worker:
             raise _BatchCancelled
 
     def _advance_streams(self) -> None:
-        for stream in list(self._streams):
-            self._last_step = time.monotonic()
-            if not stream.advance(self._engine):
-                with self._changed:
-                    self._streams.remove(stream)
+        # One of the threads that search side by side does it; the others go on.
+        if not self._advancing.acquire(blocking=False):
+            return
+        try:
+            for stream in list(self._streams):
+                self._last_step = time.monotonic()
+                if not stream.advance(self._engine):
+                    with self._changed:
+                        self._streams.remove(stream)
+        finally:
+            self._advancing.release()
 
 
 class QuietTranslator(Translator):
@@ -247,10 +254,14 @@ class QuietTranslator(Translator):
 
 
 class _WatchedEngine:
-    """An engine that calls a function before each step."""
+    """An engine that calls a function before each step, its own or of a copy's."""
 
     def __init__(self, engine: StepModel, before_step: Callable[[], None]) -> None:
         self._engine, self._before_step = engine, before_step
+
+    @property
+    def copies(self) -> list[Any]:
+        return [_WatchedEngine(copy, self._before_step) for copy in getattr(self._engine, "copies", ())]
 
     def __getattr__(self, name: str) -> Any:
         offered = getattr(self._engine, name)

@@ -1,7 +1,10 @@
 """What a caller asks of its translations, the same in tokens, and searches in batches."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
+from queue import SimpleQueue
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.data.batches import batches_for_inference
@@ -101,39 +104,67 @@ class SearchInput:
 def search_in_batches(
     engine: StepModel, inputs: Sequence[SearchInput], history: list[StepRecord] | None = None
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each input, best first; inputs of the same settings and similar length run together."""
-    found: dict[int, list[Hypothesis]] = {}
+    """The hypotheses of each input, best first; inputs of the same settings and similar length run together.
+
+    Several batches are searched side by side where the engine has copies. No output depends on it.
+    """
+    copies: Sequence[StepModel] = (getattr(engine, "copies", None) or [engine]) if history is None else [engine]
     settings: dict[tuple[DecodeConfig, bool], list[int]] = {}
     for place, each in enumerate(inputs):
         settings.setdefault((each.decode, each.attention), []).append(place)
-    for places in settings.values():
-        for batch in _batches(engine, [(place, inputs[place]) for place in places]):
-            first = inputs[batch[0]]
-            constraints = [inputs[place].constraints for place in batch]
-            hypotheses = search(
-                engine,
-                [inputs[place].source for place in batch],
-                first.decode,
-                constraints=[each or Constraints() for each in constraints] if any(constraints) else None,
-                history=history,
-                attention=first.attention,
-                numbers=[inputs[place].number for place in batch],
-            )
-            found |= dict(zip(batch, hypotheses, strict=True))
+    batches = [
+        batch
+        for places in settings.values()
+        for batch in _batches(engine, [(place, inputs[place]) for place in places], len(copies))
+    ]
+    if 1 in (len(batches), len(copies)):
+        results = [_search_batch(engine, [inputs[place] for place in batch], history) for batch in batches]
+    else:
+        free: SimpleQueue[StepModel] = SimpleQueue()
+        for copy in copies:
+            free.put(copy)
+
+        def run(batch: Sequence[int]) -> list[list[Hypothesis]]:
+            copy = free.get()
+            try:
+                return _search_batch(copy, [inputs[place] for place in batch])
+            finally:
+                free.put(copy)
+
+        with ThreadPoolExecutor(len(copies)) as threads:
+            results = list(threads.map(run, batches))
+    found = dict(zip(chain(*batches), chain(*results), strict=True))
     return [found[place] for place in range(len(inputs))]
 
 
-def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]]) -> Iterable[Sequence[int]]:
-    """The places of inputs of the same settings that are searched together."""
+def _search_batch(
+    engine: StepModel, inputs: Sequence[SearchInput], history: list[StepRecord] | None = None
+) -> list[list[Hypothesis]]:
+    """One search over inputs of the same settings."""
+    constraints = [each.constraints for each in inputs]
+    return search(
+        engine,
+        [each.source for each in inputs],
+        inputs[0].decode,
+        constraints=[each or Constraints() for each in constraints] if any(constraints) else None,
+        history=history,
+        attention=inputs[0].attention,
+        numbers=[each.number for each in inputs],
+    )
+
+
+def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]], num_copies: int) -> Iterable[Sequence[int]]:
+    """The places of inputs of the same settings that are searched together; each copy has its share of a length."""
     places = [place for place, _ in inputs]
     first = inputs[0][1]
     constraints = [each.constraints or Constraints() for _, each in inputs]
     if whole_search(engine, first.decode, constraints, first.attention) is not None:
         return [places]
     num_paths = max(first.decode.beam, first.decode.n_best)
-    room = max(batch_tokens(engine) // num_paths, 1)
+    room = num_copies * max(batch_tokens(engine) // num_paths, 1)
     groups = batches_for_inference([each.source for _, each in inputs], room)
-    return [[places[i] for i in group] for group in groups]
+    shares = [group[turn::num_copies] for group in groups for turn in range(num_copies)]
+    return [[places[i] for i in share] for share in shares if share]
 
 
 def batch_tokens(engine: StepModel) -> int:

@@ -30,7 +30,9 @@ def asked(tmp_path: Path) -> stages.Distillation:
     (tmp_path / "test.fr").write_text("le chat dort\n")
     (tmp_path / "test.en").write_text("the cat sleeps\n")
     pairs, source, target = ((str(tmp_path / name),) for name in ("human.tsv", "test.fr", "test.en"))
-    data = DataConfig(pairs=pairs, test_source=source, test_target=target, wrong_language=True, max_ratio=50)
+    data = DataConfig(
+        pairs=pairs, test_source=source, test_target=target, wrong_language=True, max_ratio=50, force=True
+    )
     quick = TrainConfig(steps=6, batch_tokens=400, validate_every=3)
     teacher = make_model_folder(tmp_path / "teacher")
     text = (tmp_path / "a.fr", tmp_path / "b.fr")

@@ -101,7 +101,7 @@ class Request:
         defaults = {each.name: each.default for each in dataclasses.fields(config)}
         return {name: value for name, value in values.items() if value != defaults[name]}
 
-    def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Request:
+    def changed(self, changes: Mapping[str, Any], where: str) -> Request:
         """The request with these values on top."""
         merged: dict[str, Any] = dict(changes)  # what is no section is refused with the rest
         for name in SECTIONS:

@@ -103,8 +103,7 @@ class Worker:
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
         self._translator = QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
-        num_copies = max(1, len(watched.copies))
-        self._max_items, self._max_tokens = (num_copies * most for most in _MAX_BATCH.get(device, _MAX_BATCH["cpu"]))
+        self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
         self._changed, self._advancing = threading.Condition(), threading.Lock()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []

@@ -138,10 +138,9 @@ class Model:
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
         decode, pipeline = self._configs(options)
-        opened: Any = {"network": self.module, "engine": self._translator.engine}
-        opened["target_language"] = self.manifest.target_language
-        asked = {"sentence": sentence, "options": pipeline, **to_dict(decode)}
-        return look_at(self.folder, text, compare=find(compare) if compare else None, **opened, **asked)
+        opened: Any = {"network": self.module, "engine": self._translator.engine, **to_dict(decode)}
+        opened |= {"compare": find(compare) if compare else None, "target_language": self.manifest.target_language}
+        return look_at(self.folder, text, sentence=sentence, options=pipeline, **opened)
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
@@ -297,5 +296,4 @@ def export(
         with needs_extra("torch", "exporting a site"):
             from regard.serve.site import write_site
         return write_site(find(model), Path(output))
-    others = [(find(other), share) for other, share in mix]
-    formats.write(find(model), Path(output), to, weights, others)
+    formats.write(find(model), Path(output), to, weights, [(find(other), share) for other, share in mix])

@@ -16,7 +16,7 @@ import weakref
 import zlib
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -71,6 +71,7 @@ class BatchStream(AbstractContextManager["BatchStream"]):
     tokens_per_epoch: int  # estimate, both sides, as segmented in training
     buffer: Buffer | None  # the fixed shape of packed batches
     pad_id = PAD_ID
+    _read: Callable[[int, int], Any]  # epoch and window to the message from which a worker builds it; with workers only
 
     def __init__(self, num_windows: int, fingerprint: int, lanes: Lanes) -> None:
         """num_windows: of an epoch. fingerprint: of the text and the settings."""
@@ -80,10 +81,6 @@ class BatchStream(AbstractContextManager["BatchStream"]):
 
     @abstractmethod
     def _build(self, epoch: int, window: int) -> list[Batch]: ...
-
-    def _read(self, epoch: int, window: int) -> Any:
-        """The message from which a worker builds a window, for a stream with workers."""
-        raise NotImplementedError
 
     @property
     def epoch(self) -> int:

@@ -228,9 +228,7 @@ class Tokenizer(TokenizerBase):
 
 
 def _escape(text: str) -> str:
-    if text.isascii():
-        return text
-    return _TO_ESCAPE.sub(lambda match: _ESCAPES.get(match[0], "\ufffd"), text)
+    return text if text.isascii() else _TO_ESCAPE.sub(lambda match: _ESCAPES.get(match[0], "\ufffd"), text)
 
 
 def _unescape(text: str) -> str:
@@ -252,8 +250,7 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
     sample = list(itertools.islice(lines, size))
     generator = random.Random(seed)
     for count, line in enumerate(lines, start=size + 1):
-        slot = int(generator.random() * count)
-        if slot < size:
+        if (slot := int(generator.random() * count)) < size:
             sample[slot] = line
     return sample
 

@@ -31,7 +31,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 HUMAN = ("tatoeba", "phrases", "chat", "news", "talks", "health")
 """domains whose pairs are people's and good; the other pairs give sentences to the teachers"""
 SHARES = {
-    "en.wikipedia": 30,
+    "en.wikipedia": 42,
     "en.dialogue-sgd": 45,
     "fr.theatre-cv": 60,
     "en.europarl": 25,
@@ -41,7 +41,7 @@ SHARES = {
 }
 """per cent of a large source that is taken; of the others everything"""
 NOISY_SHARE, CAPITALS_SHARE = 0.25, 0.02
-WIKI_BACK = 300_000
+WIKI_BACK = 420_000
 """sentences of the encyclopaedia among those that are translated into French first"""
 _MIN_WORDS, _MAX_WORDS, _MAX_CHARACTERS, _MIN_LETTERS = 3, 60, 350, 0.7
 _ODD = re.compile(r"[<>{}\\|_=#*~^@\x00-\x1f\ufffd\u0370-\u1dff\u2e80-\uffff]|https?:|www\.|Ã|â€")

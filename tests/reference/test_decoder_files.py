@@ -100,6 +100,11 @@ def test_a_conversation_is_written_as_the_llama_or_qwen_template_says(name: str,
     tokenizer.add_special_tokens({"additional_special_tokens": marks})
     tokenizer.chat_template, tokenizer.bos_token, tokenizer.eos_token = template, "<s>", "</s>"
     tokenizer.save_pretrained(folder)
+    if name == "chatml":  # as older folders have it: several templates with names
+        (folder / "chat_template.jinja").unlink()
+        described = json.loads((folder / "tokenizer_config.json").read_text())
+        described["chat_template"] = [{"name": "tools", "template": LLAMA2}, {"name": "default", "template": template}]
+        (folder / "tokenizer_config.json").write_text(json.dumps(described))
     manifest = import_folder(folder, tmp_path / "ours", ImportOptions(), None)
     assert (manifest.task, manifest.generate.chat_template) == ("chat", name)
     translator = load(tmp_path / "ours")._translator

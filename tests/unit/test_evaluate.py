@@ -51,7 +51,8 @@ def test_significance_is_the_share_of_swaps_that_differ_as_much() -> None:
     first, second = (
         [" ".join(word if draw.random() < share else "x" for word in each) for each in words] for share in (0.85, 0.95)
     )
-    found = significance({"first": first, "second": second, "again": first}, references)
+    nearly = [second[0], *first[1:]]
+    found = significance({"first": first, "second": second, "again": first, "nearly": nearly}, references)
 
     def difference(swaps: tuple[bool, ...]) -> float:
         rows = [(b, a) if swap else (a, b) for a, b, swap in zip(first, second, swaps, strict=True)]
@@ -66,6 +67,8 @@ def test_significance_is_the_share_of_swaps_that_differ_as_much() -> None:
     # A tie counts as a difference of chance here or there, as rounding has it.
     assert abs(bleu.p_randomization - sum(each >= observed - 1e-9 for each in every) / 256) < 0.03
     assert same.difference == 0 and same.p_randomization == 1 and bleu.p_bootstrap < 0.05
+    # A single output differs: swapped or not, the systems differ as much.
+    assert found["nearly"][0].difference and found["nearly"][0].p_randomization == 1
 
 
 @pytest.mark.parametrize("measure", ["chrf", "bleu"])
@@ -103,6 +106,10 @@ def test_several_systems_and_an_ensemble_from_the_command_line(tmp_path: Path, m
     assert run("translate", *same, TEXT[0]).stdout == run("translate", "--model", one, TEXT[0]).stdout
     assert_one_sentence(run("translate", "--model", one, "--model", "fr-en", TEXT[0]), 2)  # another vocabulary
     assert_one_sentence(run("evaluate", one, *same, *files, "-o", tmp_path / "out"), 2)
+    many = make_model_folder(tmp_path / "many", target_language="", target_languages=("fr", "de"))
+    run("evaluate", many, *files, "--to", "de", "-o", tmp_path / "out")
+    expected = regard.load(many, target_language="de").translate(TEXT[::2], plain=True)
+    assert (tmp_path / "out").read_text().splitlines() == expected
     assert "run  pip install unbabel-comet" in run("evaluate", one, *files, "--comet", "Unbabel/wmt22-comet-da").stderr
 
     def predict(rows: list[dict[str, str]], **options: Any) -> Any:

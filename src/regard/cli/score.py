@@ -98,6 +98,7 @@ def evaluate(
     reference: Annotated[Path, opt.option("Their translations.", "FILE")],
     models: Annotated[list[str] | None, Argument(help="Names or folders of models, each scored by itself.")] = None,
     ensemble: Annotated[opt.Texts, opt.option("Score these as one ensemble; repeat it.", "NAME", *opt.MODEL)] = None,
+    target: opt.To = None,
     significance: Annotated[
         bool, Option("--significance", help="Test how surely each system differs from the first one.")
     ] = False,
@@ -124,20 +125,21 @@ def evaluate(
     systems: dict[str, Any] = {name: name for name in models or ()}
     if ensemble:
         systems[" + ".join(ensemble)] = ensemble
-    if not systems or (significance and len(systems) < 2) or (output and len(systems) > 1):
-        wanted = "one with --output, two or more with --significance"
-        raise UsageError(f"models to evaluate must be one or more, {wanted}: got {len(systems)}; name so many")
+    least, most = 2 if significance else 1, 1 if output else len(systems)
+    if not least <= len(systems) <= most:
+        wanted = "exactly one for --output" if output else "two or more for --significance" if significance else "named"
+        raise UsageError(f"models to evaluate must be {wanted}: got {len(systems)}; name them before the options")
     scores.require_metrics()
     corpus = read_pairs([source], [reference], strict=True)
-    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
+    opening: dict[str, Any] = {"target_language": target, "engine": engine, "device": device, "threads": threads}
     options = opt.decode_options(settings, beam=beam) | {"split": not whole, "plain": plain}
     options |= {"mbr": mbr, "samples": samples}
-    written: dict[str, list[str]] = {}
+    loaded = {name: load(which, **opening) for name, which in systems.items()}  # all, before the first one works
+    written: dict[str, list[str]] = {name: [] for name in systems}
     with Writer(output) if output else contextlib.nullcontext() as writer:
-        for name, which in systems.items():
-            loaded, hypotheses = load(which, **opening), written.setdefault(name, [])
+        for name, hypotheses in written.items():
             for sources in portions(corpus.sources, "translating"):
-                hypotheses += loaded.translate(sources, number=len(hypotheses), **options)
+                hypotheses += loaded[name].translate(sources, number=len(hypotheses), **options)
         if writer is not None:
             writer.write("".join(f"{on_one_line(text)}\n" for text in hypotheses))
     differences = scores.significance(written, corpus.targets) if significance else {}

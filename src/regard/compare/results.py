@@ -20,7 +20,7 @@ from regard.compare.study import Study
 from regard.compare.texts import ORDINARY, RESULTS, read_text
 from regard.errors import DataError
 from regard.train.recipe import Request
-from regard.translate.evaluate import require_metrics
+from regard.translate.evaluate import p_values, require_metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,25 +165,13 @@ class BudgetResults:
         references = [self.text["references"][i] for i in rows]
         found: dict[str, list[float]] = {name: [] for name in self.files if name != self.study.reference}
         for seed in first:
-            ours = {name: f[seed] for name, f in self.files.items() if seed in f}
-            systems = [(name, [f["hypotheses"][i] for i in rows]) for name, f in ours.items()]
-            systems.sort(key=lambda system: system[0] != self.study.reference)
-            for (name, _), p in zip(systems[1:], paired_bootstrap(systems, references), strict=True):
-                found[name].append(p)
+            ours = {self.study.reference: first, **self.files}
+            systems = {name: [f[seed]["hypotheses"][i] for i in rows] for name, f in ours.items() if seed in f}
+            if len(systems) > 1:
+                by_name = p_values(systems, references, with_chrf=False)[1]["BLEU"]
+                for name in list(systems)[1:]:
+                    found[name].append(by_name[name])
         return found
-
-
-def paired_bootstrap(systems: Sequence[tuple[str, list[str]]], references: Sequence[str]) -> list[float]:
-    """The probability that chance makes the difference in BLEU to the first system, for each of the others."""
-    from sacrebleu.significance import PairedTest
-
-    bleu = require_metrics()[0]
-    if len(systems) < 2:
-        return []
-    scores: Any = PairedTest(list(systems), {"BLEU": bleu()}, [list(references)], test_type="bs")()[1]
-    # sacreBLEU counts larger differences alone, so that equal translations would be told apart.
-    same = [translations == systems[0][1] for _, translations in systems[1:]]
-    return [1.0 if is_same else each.p_value for is_same, each in zip(same, scores["BLEU"][1:], strict=True)]
 
 
 def score(metric: str, hypotheses: Sequence[str], references: Sequence[str], rows: Iterable[int]) -> float:

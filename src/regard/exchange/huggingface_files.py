@@ -145,10 +145,16 @@ def sentence_vectors(folder: Path, longest: int) -> dict[str, Any]:
 
 
 def chat_template(folder: Path, described: Mapping[str, Any]) -> str:
-    """How a conversation is written, as tokenizer_config.json or a file of its own says; empty if nothing does."""
+    """How a conversation is written, as tokenizer_config.json or a file of its own says; empty if nothing does.
+
+    Of several templates that have names the one called default counts.
+    """
     path, inside = folder / "chat_template.jinja", described.get("chat_template")
     if path.is_file():
         return path.read_text("utf-8", "replace")
+    if isinstance(inside, list):
+        named = {each.get("name"): each.get("template") for each in inside if isinstance(each, dict)}
+        inside = named.get("default")
     return inside if isinstance(inside, str) else ""
 
 

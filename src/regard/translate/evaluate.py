@@ -84,23 +84,43 @@ class Difference:
 
 def significance(systems: Mapping[str, Sequence[str]], references: Sequence[str]) -> dict[str, list[Difference]]:
     """The differences in BLEU and chrF of each system from the first of them, by sacreBLEU's tests with its seed."""
+    scores, bootstrap = p_values(systems, references)
+    randomization = p_values(systems, references, kind="ar")[1]
+    return {
+        name: [
+            Difference(metric, by[name] - next(iter(by.values())), bootstrap[metric][name], randomization[metric][name])
+            for metric, by in scores.items()
+        ]
+        for name in list(systems)[1:]
+    }
+
+
+Values = dict[str, dict[str, float]]  # by metric, then by system
+
+
+def p_values(
+    systems: Mapping[str, Sequence[str]], references: Sequence[str], *, kind: str = "bs", with_chrf: bool = True
+) -> tuple[Values, Values]:
+    """The scores of all systems, and how often chance alone makes a difference as large as that from the first.
+
+    kind: paired bootstrap (bs) or approximate randomization (ar).
+    """
     bleu, chrf = require_metrics()
     from sacrebleu.significance import PairedTest
 
-    tests: list[dict[str, Any]] = []
-    for kind in ("bs", "ar"):
-        metrics = {"BLEU": bleu(), "chrF": chrf()}
-        tests.append({**PairedTest([*systems.items()], metrics, [references], test_type=kind)()[1]})
-    results: dict[str, list[Difference]] = {}
-    for place, name in list(enumerate(systems))[1:]:
-        results[name] = []
-        for metric in tests[0].keys() - {"System"}:
-            difference = tests[0][metric][place].score - tests[0][metric][0].score
-            # To sacreBLEU no difference at all is none by chance.
-            values = [test[metric][place].p_value if difference else 1.0 for test in tests]
-            results[name].append(Difference(metric, difference, *values))
-        results[name].sort(key=lambda each: each.metric)
-    return results
+    metrics = {"BLEU": bleu(), "chrF": chrf()} if with_chrf else {"BLEU": bleu()}
+    found: dict[str, Any] = {**PairedTest([*systems.items()], metrics, [references], test_type=kind)()[1]}
+    found.pop("System")
+    values: tuple[Values, Values] = ({}, {})
+    first = next(iter(systems.values()))
+    for metric, results in sorted(found.items()):
+        for (name, texts), result in zip(systems.items(), results, strict=True):
+            num_unlike = sum(ours != theirs for ours, theirs in zip(texts, first, strict=True))
+            # sacreBLEU counts larger differences alone. Of all ways to swap the unlike outputs, two make the same one.
+            least = 2.0 ** (1 - num_unlike) if kind == "ar" or not num_unlike else 0.0
+            values[0].setdefault(metric, {})[name] = result.score
+            values[1].setdefault(metric, {})[name] = min(1.0, max(least, result.p_value or 0.0))
+    return values
 
 
 def by_risk(texts: Sequence[str], measure: str) -> list[int]:

@@ -6,11 +6,11 @@ from typing import get_args
 import numpy as np
 
 from regard.compare.measures import best_head, checked_links, num_right, training_flops, word_of
-from regard.compare.results import paired_bootstrap
 from regard.compare.study import CorpusConfig
 from regard.compare.texts import SYMBOLS, join, recall_parts
 from regard.config import Position, sized
 from regard.model.position_criteria import judge
+from regard.translate.evaluate import p_values
 
 VOCABULARY = dict(source_vocab_size=50, target_vocab_size=50)
 
@@ -66,8 +66,8 @@ def test_the_bootstrap_tells_a_difference_from_chance() -> None:
     references = [" ".join(draw.choices("abcdefghij", k=9)) for _ in range(60)]
     half = [text if i % 2 else text[:9] for i, text in enumerate(references)]
     other = [text if i % 2 == 0 else text[:9] for i, text in enumerate(references)]
-    systems = [("a", half), ("b", [text[:7] for text in half]), ("c", other), ("d", list(half))]
-    worse, as_good, same = paired_bootstrap(systems, references)
+    systems = {"a": half, "b": [text[:7] for text in half], "c": other, "d": list(half)}
+    _, worse, as_good, same = p_values(systems, references, with_chrf=False)[1]["BLEU"].values()
     assert worse < 0.01 < 0.2 < as_good < same == 1
 
 

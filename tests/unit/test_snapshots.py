@@ -107,6 +107,6 @@ def test_threads_are_those_of_the_fastest_step(costs, fastest, whole, monkeypatc
     monkeypatch.setattr(summaries.Updater, "__call__", step)
     monkeypatch.setattr(summaries.time, "perf_counter", lambda: now[0])
     chosen, seconds = timed(load_model(whole)[0], replace(plan, train=replace(plan.train, threads=None)))
-    assert chosen.train.threads == used[0] == fastest
+    assert chosen.train.threads == used[0] == fastest and f"{fastest} of 3 threads" in chosen.describe("cpu")
     assert seconds == pytest.approx(costs[fastest - 1] * plan.train.steps * plan.train.batch_tokens / 700)
     assert timed(load_model(whole)[0], replace(plan, train=replace(plan.train, threads=2)))[0].train.threads == 2

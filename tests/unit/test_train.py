@@ -14,16 +14,17 @@ import sacrebleu
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
 
-from regard.config import DataConfig, TrainConfig, sized
+from regard.config import DataConfig, DecodeConfig, TrainConfig, sized
 from regard.errors import DataError, TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import count_pairs, read_corpora
-from regard.train.plan import choose_model, complete
+from regard.train.plan import Plan, choose_model, complete
 from regard.train.progress import Reporter
-from regard.train.recipe import read_recipe
+from regard.train.recipe import Request, read_recipe
 from regard.train.run import TrainResult
+from regard.train.summary import reasons
 
 
 def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:
@@ -183,6 +184,24 @@ def test_fine_tuning_has_a_lower_rate_and_fewer_passes() -> None:
     assert tuned.learning_rate == pytest.approx(fresh.learning_rate / 20)
     passes = [each.steps * each.batch_tokens / 20_000 for each in (fresh, tuned)]
     assert passes[0] > 50 and passes[1] < 12 and tuned.steps / tuned.validate_every >= 5
+
+
+def test_a_plan_says_what_was_chosen_and_why(corpus: DataConfig, tmp_path: Path) -> None:
+    """And nothing of what was asked for; `--resume` and `models show` say the same."""
+    text: dict[str, Any] = dict(num_pairs=9000, num_tokens=10**6)
+    plans = []
+    for asked in (TrainConfig(), TrainConfig(steps=7, dropout=0.3, learning_rate=1e-3, batch_tokens=20_000)):
+        train, request = complete(asked, sized("small"), **text, on_gpu=False), Request(corpus, asked, size=None)
+        plan = Plan(corpus, sized("small"), train, DecodeConfig(), "")
+        plans.append(dataclasses.replace(plan, reasons=reasons(request, plan, **text, on_gpu=False, tunes=False)))
+    chosen, given = (plan.describe("cpu").partition("chosen: ")[2] for plan in plans)
+    parts = ("size small for 9,000 pairs", "passes over 1,000,000 tokens", "updates of 10,000 tokens, 1 % of the text")
+    assert [
+        part for part in (*parts, "in 2 batches", "dropout 0.2", "rate by the model's width") if part not in chosen
+    ] == []
+    assert "size small" in given and not any(part in given for part in ("passes", "updates", "dropout", "rate"))
+    plans[0].save(tmp_path / "run.json")
+    assert Plan.load(tmp_path / "run.json") == plans[0]
 
 
 def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:

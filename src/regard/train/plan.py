@@ -82,10 +82,11 @@ class Plan:
     init: str
     generate: GenerateConfig = field(default_factory=GenerateConfig)
     tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
+    reasons: dict[str, str] = field(default_factory=dict)  # of the settings that were chosen, in a few words each
 
     def save(self, path: Path) -> None:
         values = {name: to_dict(getattr(self, name)) for name in (*SECTIONS, "tokenizer")}
-        write_file(path, json.dumps({**values, "init": self.init}, indent=1).encode())
+        write_file(path, json.dumps({**values, "init": self.init, "reasons": self.reasons}, indent=1).encode())
 
     @classmethod
     def load(cls, path: Path) -> Plan:
@@ -95,24 +96,25 @@ class Plan:
                 name: from_dict(config, values[name], f"{path} {name}") for name, config in SECTIONS.items()
             }
             files = from_dict(TokenizerFiles, values.get("tokenizer", {}), f"{path} tokenizer")
-            return cls(**sections, init=str(values["init"]), tokenizer=files)
+            return cls(**sections, init=str(values["init"]), tokenizer=files, reasons=values.get("reasons", {}))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
                 f"{path.parent} must be the folder of an earlier run: {error}; leave out --resume"
             ) from error
 
     def describe(self, device: str, seconds: float | None = None) -> str:
-        """In a few lines; seconds: estimate for all steps."""
+        """In a few lines, with what was chosen and why; seconds: estimate for all steps."""
         model, train = self.model, self.train
         widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
         layers = "+".join(map(str, model.num_layers))
         warmup = f"{train.warmup:,} steps" if train.warmup else f"{WARMUP_SHARE:.0%} of the time"
         start = f", starting from {Path(self.init).name}" if self.init else ""
         time = f"; about {in_words(seconds)}, validations not counted" if seconds else ""
+        why = "\nchosen: " + "; ".join(self.reasons.values()) if self.reasons else ""
         return (
             f"model: {model.architecture}, {layers} layers, {widths}, {model.target_vocab_size:,} tokens{start}\n"
             f"training on {device}: {train.extent} of {train.accumulate} x {train.batch_tokens:,} tokens, "
-            f"warm-up {warmup} to {train.learning_rate:.2e}, then {train.schedule}, dropout {train.dropout}{time}"
+            f"warm-up {warmup} to {train.learning_rate:.2e}, then {train.schedule}, dropout {train.dropout}{time}{why}"
         )
 
     def resumed(self, request: Request, *, is_finished: bool) -> tuple[Plan, bool]:
@@ -149,7 +151,9 @@ class Plan:
         if batch_tokens < LEAST_BATCH:
             raise TrainingError(reason)
         train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=2 * self.train.accumulate)
-        return dataclasses.replace(self, train=train)
+        return dataclasses.replace(
+            self, train=train, reasons={**self.reasons, "batch_tokens": "batches that memory holds"}
+        )
 
 
 def with_languages(data: DataConfig) -> DataConfig:
@@ -177,7 +181,7 @@ def choose_model(request: Request, tokenizers: tuple[TokenizerBase, TokenizerBas
         chosen["tied"] = "decoder"
     model = {**request.model, "architecture": request.architecture}
     check_types(ModelConfig, model, "model")
-    size = request.size or _for_pairs(SIZE_BY_PAIRS, num_pairs)
+    size = request.size or for_pairs(SIZE_BY_PAIRS, num_pairs)
     return from_dict(ModelConfig, {**chosen, **shape_of(size, model)}, "model")
 
 
@@ -210,7 +214,7 @@ def complete(
     `num_tokens` counts both sides of the corpus once. tunes: whether a given model goes on in its own task.
     """
     epochs = EPOCHS_AT_30K * math.sqrt(30_000 / num_pairs)
-    epochs = _for_pairs(FINE_TUNING_PASSES, num_pairs) if tunes else min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
+    epochs = for_pairs(FINE_TUNING_PASSES, num_pairs) if tunes else min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
     wanted = num_tokens / STEPS_AN_EPOCH
     smallest = FINE_TUNING_BATCH if tunes else SMALLEST_BATCH
     batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(smallest, wanted)))
@@ -232,7 +236,7 @@ def complete(
         width = model.d_state if model.is_recurrent else model.d_model
         peak = PEAK_RATE_AT_256 * math.sqrt(256 / width)
     peak *= ADAPTER_RATE if settings.adapter else FINE_TUNING_RATE if tunes else 1
-    usual_dropout = FINE_TUNING_DROPOUT if tunes else _for_pairs(DROPOUT_BY_PAIRS, num_pairs)
+    usual_dropout = FINE_TUNING_DROPOUT if tunes else for_pairs(DROPOUT_BY_PAIRS, num_pairs)
     dropout, smoothing = settings.dropout, settings.label_smoothing
     is_small = sum(map(math.prod, expected_tensors(model).values())) <= LARGEST_WITH_SNAPSHOTS
     translates = settings.objective in (None, "translation")
@@ -286,6 +290,6 @@ def divide(tokens: int, most: int) -> tuple[int, int]:
     return math.ceil(tokens / num_parts), num_parts
 
 
-def _for_pairs(table: Any, num_pairs: int) -> Any:
+def for_pairs(table: Any, num_pairs: int) -> Any:
     """The first entry of a table that is for at most so many pairs."""
     return next(value for at_least, value in table if num_pairs >= at_least)

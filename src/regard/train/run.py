@@ -49,7 +49,7 @@ from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
 from regard.train.recipe import Request, check
 from regard.train.snapshots import SNAPSHOTS, SnapshotWriter
-from regard.train.summary import timed
+from regard.train.summary import reasons, timed
 from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
 
@@ -209,20 +209,17 @@ def _set_up(
     tokenizers = corpora.load_tokenizers(output / TOKENIZERS, files, model)
     plan = Plan(data, model, settings, decode, str(request.init or ""), generate, files)
     goal = manifest_of(plan)
-    settings = plans.complete(
-        settings,
-        model,
-        num_pairs=corpora.count_pairs(corpus),
-        num_tokens=corpora.estimate_tokens(corpus, tokenizers),
-        on_gpu=device.type == "cuda",
-        tunes=manifest is not None and (goal.task, goal.languages) == (manifest.task, manifest.languages),
-    )
+    counts = corpora.count_pairs(corpus), corpora.estimate_tokens(corpus, tokenizers)
+    on_gpu = device.type == "cuda"
+    tunes = manifest is not None and (goal.task, goal.languages) == (manifest.task, manifest.languages)
+    settings = plans.complete(settings, model, num_pairs=counts[0], num_tokens=counts[1], on_gpu=on_gpu, tunes=tunes)
     if request.train.batch_tokens is None:
-        if device.type == "cuda":
+        if on_gpu:
             settings = fit_to_memory(settings, model, device, say)
         settings = plans.shared_out(settings, processes.size)
     processes.check(settings.accumulate)
     plan = dataclasses.replace(plan, train=settings)
+    plan = dataclasses.replace(plan, reasons=reasons(request, plan, *counts, on_gpu=on_gpu, tunes=tunes))
     plan.save(output / RUN_FILE)
     return plan, corpus, valid, tokenizers
 

@@ -1,4 +1,4 @@
-"""A run summed up: how long it will take, its curves as a picture, and a few lines about it."""
+"""A run summed up: why its settings, how long it will take, its curves as a picture, and a few lines about it."""
 
 import copy
 import io
@@ -16,11 +16,13 @@ import torch
 from regard.errors import UsageError
 from regard.files import write_file
 from regard.model.transformer import Model
+from regard.train import plan as plans
 from regard.train.batches import DeviceBatch
 from regard.train.memory import SENTENCE, OutOfMemory, trial_batch
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, Validation, lines_of
+from regard.train.recipe import Request
 from regard.train.snapshots import list_snapshots, probes_of
 from regard.train.update import Updater
 
@@ -31,6 +33,32 @@ _MOST_SECONDS = 2.0
 """Time after which a step is not timed again; the first also sets torch up, and other programs may disturb one or two."""
 _WORTH_THREADS = 0.9
 """Share of the time that more threads may take at most to be chosen: on busy cores threads wait for each other."""
+
+
+def reasons(
+    request: Request, plan: Plan, num_pairs: int, num_tokens: int, *, on_gpu: bool, tunes: bool
+) -> dict[str, str]:
+    """Why each setting that the request leaves open is what it is, in a few words."""
+    train = plan.train
+    assert train.batch_tokens
+    update = train.batch_tokens * train.accumulate
+    passes = (train.steps or 0) * update / num_tokens
+    least = plans.FINE_TUNING_BATCH if tunes else plans.SMALLEST_BATCH
+    share = "the fewest" if update <= least else "the most" if update >= plans.LARGEST_BATCH else "1 % of the text"
+    parts = f" (in {train.accumulate} batches, {'for the memory' if on_gpu else 'larger ones save no time'})"
+    rate = "by the paper's formula" if train.schedule == "inverse-sqrt" else "by the model's width"
+    why = {
+        "size": f"size {plans.for_pairs(plans.SIZE_BY_PAIRS, num_pairs)} for {num_pairs:,} pairs",
+        "vocabulary": f"{plan.model.target_vocab_size:,} tokens in the vocabulary, more for more text",
+        "steps": f"{passes:.3g} passes over {num_tokens:,} tokens, fewer over more text",
+        "batch_tokens": f"updates of {update:,} tokens, {share}{parts * (train.accumulate > 1)}",
+        "dropout": f"dropout {train.dropout}{'' if tunes else ', less for more text'}",
+        "learning_rate": f"rate {rate}{', low to keep what the model knows' * tunes}",
+    }
+    given = {**request.given("data"), **request.given("model"), **request.given("train")}
+    fixed = {*given, *(("size", "vocabulary") if plan.init else ()), *(("steps",) if train.minutes else ())}
+    fixed |= {"vocabulary"} if "tokenizer_file" in given else set()
+    return {name: text for name, text in why.items() if name not in fixed}
 
 
 def timed(network: Model, plan: Plan) -> tuple[Plan, float | None]:
@@ -63,8 +91,11 @@ def timed(network: Model, plan: Plan) -> tuple[Plan, float | None]:
                 break
             fastest, seconds = threads, min(times)
     torch.set_num_threads(fastest or most)
+    threads_chosen = f"{fastest} of {most} threads: {'more were no faster' if fastest != most else 'the fastest'} in a trial"
+    why = plan.reasons if settings.threads or not fastest else {**plan.reasons, "threads": threads_chosen}
     whole = seconds * settings.batch_tokens / num_tokens * (settings.steps or math.inf) * settings.accumulate
-    return replace(plan, train=replace(settings, threads=fastest)), whole if math.isfinite(whole) else None
+    plan = replace(plan, train=replace(settings, threads=fastest), reasons=why)
+    return plan, whole if math.isfinite(whole) else None
 
 
 def write_curves(run: Path) -> Path | None:

@@ -168,17 +168,13 @@ class ChainRule(DerivationSheet):
             self._product(f"{last} {j}", (reader, index), (weight, (j, feature)))
 
     def _check_passes(self, projected: str) -> None:
-        """The traced query and key come after their norm and their rotation."""
-        is_turned = "rotated" in self.config.position_traits or self.config.query_key_norm
-        if is_turned and projected.endswith(("self_attention.query", "self_attention.key")):
-            raise NotTakenApart(
-                "Gradients through a rotation or a norm of queries and keys are shown, and not taken apart."
-            )
+        """The traced query and key come after their norm."""
+        if self.config.query_key_norm and projected.endswith((".query", ".key")):
+            raise NotTakenApart("Gradients through a norm of queries and keys are shown, and not taken apart.")
 
     def _through_norm(self, name: str, norm: str, position: int, feature: int) -> None:
         """g' = (γg − mean(γg) − x̂ mean(γg x̂)) / σ; without the mean in RMSNorm."""
-        if self.config.norm == "batch":
-            raise NotTakenApart("Gradients through a norm over the batch are shown, and not taken apart.")
+        self._check_norm()
         (normal, spread), index = self._normalised(name), (position, feature)
         gain = self.step.weights[f"{norm}.weight"].astype(np.float64)
         scaled = gain * self.step.gradients[norm][position].astype(np.float64)
@@ -205,6 +201,8 @@ class ChainRule(DerivationSheet):
         path, _, last = part.rpartition(".")
         if name == "output.bias":
             self._sum_over_positions("logits", "", index)
+        elif path and last in ("norm", "final_norm"):
+            self._gain(path, part, kind, index)
         elif path and last in ("query", "key", "value", "hidden", "gate", "output"):
             self._check_passes(part)
             read = {"output": f"{path}.concatenated", "key": "memory", "value": "memory"}.get(last, "")
@@ -223,9 +221,20 @@ class ChainRule(DerivationSheet):
                 self._explain("The row of this token, wherever it is used.", "Σ gradient × use")
                 scale = math.sqrt(self.config.d_model) if self.config.scaled_embedding else 1.0
                 for i in np.flatnonzero(self.step.trace[f"{side}.tokens"] == index[0]).tolist():
-                    gradient = self._gradient(f"{side}.embedding", (i, index[1]))
-                    place = {"name": f"{GRADIENT}{side}.embedding", "index": [i, index[1]]}
-                    self._term(f"{side} position {i}", [{"value": gradient, "place": place}, {"value": scale}])
+                    operand = self._operand(f"{GRADIENT}{side}.embedding", (i, index[1]))
+                    self._term(f"{side} position {i}", [operand, {"value": scale}])
+
+    def _gain(self, path: str, norm: str, kind: str, index: Index) -> None:
+        self._check_norm()
+        self._explain("The norm is taken at every position: the sum of all.", "Σ gradient after the norm × x̂")
+        normal, _ = self._normalised(self.flow.into(path) if self.is_pre else f"{path}.residual")
+        for i, row in enumerate(normal):
+            other = {"value": float(row[index]) if kind == "weight" else 1.0}
+            self._term(f"position {i}", [self._operand(GRADIENT + norm, (i, *index)), other])
+
+    def _check_norm(self) -> None:
+        if self.config.norm == "batch":
+            raise NotTakenApart("Gradients through a norm over the batch are shown, and not taken apart.")
 
     def _sum_over_positions(self, output: str, read: str, index: Index) -> None:
         self._explain(
@@ -234,11 +243,7 @@ class ChainRule(DerivationSheet):
         array, row = self._values(output), index[0]
         for i in range(array.shape[-2]):
             place = (i, row) if array.ndim == 2 else (row // array.shape[2], i, row % array.shape[2])
-            if read:
-                self._product(f"position {i}", (output, place), (read, (i, index[1])))
-            else:
-                named = {"name": GRADIENT + output, "index": list(place)}
-                self._term(f"position {i}", [{"value": self._gradient(output, place), "place": named}, {"value": 1.0}])
+            self._product(f"position {i}", (output, place), (read, (i, index[1])) if read else None)
 
     def _update(self, name: str, index: Index) -> None:
         """Adam: Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and Hutter 2019."""

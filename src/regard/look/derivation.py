@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from regard.config import ModelConfig
 from regard.look.training_step import GRADIENT, WEIGHT, TrainingStep
+from regard.model.position import rotation
 
 Index = tuple[int, ...]
 
@@ -68,11 +70,11 @@ class DataFlow:
         return [f"{stack}.layers.{i}.{kind}" for i in range(num_layers) for kind in kinds]
 
     def into(self, part: str) -> str:
-        """The residual stream where it enters a sub-layer; without one, where it leaves the last stack (post-norm)."""
+        """The residual stream where it enters a sub-layer, or leaves a stack; without a name, the last."""
         stack = part.split(".")[0] or ("decoder" if self.config.has_decoder else "encoder")
         parts = self.parts(stack)
-        place = parts.index(part) if part else len(parts)
-        return f"{parts[place - 1]}.norm" if place else ("source.input" if stack == "encoder" else "target.input")
+        place, last = parts.index(part) if part in parts else len(parts), "residual" if self.is_pre else "norm"
+        return f"{parts[place - 1]}.{last}" if place else ("source.input" if stack == "encoder" else "target.input")
 
 
 class DerivationSheet:
@@ -80,6 +82,7 @@ class DerivationSheet:
 
     def __init__(self, step: TrainingStep, config: ModelConfig) -> None:
         self.step, self.config = step, config
+        self.is_rotary = "rotated" in config.position_traits
         self.flow, self.is_pre = DataFlow(config), config.norm_placement == "pre"
         self.terms: list[dict[str, Any]] = []
         self.lines: list[dict[str, Any]] = []
@@ -90,19 +93,32 @@ class DerivationSheet:
     def _explain(self, sentence: str, formula: str) -> None:
         self.sentence, self.formula = sentence, formula
 
-    def _product(self, label: str, gradient: tuple[str, Index], factor: tuple[str, Index]) -> None:
-        """A term: the gradient of one value times another value or a weight."""
-        name, index = factor
-        source = self.step.weights[name.removeprefix(WEIGHT)] if name.startswith(WEIGHT) else self.step.trace[name]
-        operands = [
-            {"value": self._gradient(*gradient), "place": {"name": GRADIENT + gradient[0], "index": list(gradient[1])}},
-            {"value": float(source[index]), "place": {"name": name, "index": list(index)}},
-        ]
-        self._term(label, operands)
+    def _product(self, label: str, gradient: tuple[str, Index], factor: tuple[str, Index] | None) -> None:
+        """A term: the gradient of one value times another value or a weight; without a factor, times 1.
+
+        The gradient of a rotated query or key is turned back by the angle of its position first: two terms.
+        """
+        (name, index), other = gradient, self._operand(*factor) if factor else {"value": 1.0}
+        if not (self.is_rotary and name.endswith(("self_attention.query", "self_attention.key"))):
+            return self._term(label, [self._operand(GRADIENT + name, index), other])
+        turn = rotation(torch.tensor([[index[1]]]), self.config)
+        cosine, sine = (float(each[0, 0, 0, index[2] // 2]) for each in turn)
+        for text, own, share in (("cos", index[2], cosine), ("sin", index[2] ^ 1, -sine if index[2] % 2 else sine)):
+            place = self._operand(GRADIENT + name, (*index[:2], own))
+            self._term(f"{label}, {text}", [place, {"value": share}, other])
+        return None
+
+    def _operand(self, name: str, index: Index) -> dict[str, Any]:
+        step, inner = self.step, name.removeprefix(WEIGHT)
+        arrays = step.gradients if name.startswith(GRADIENT) else step.weights if name != inner else step.trace
+        return {
+            "value": float(arrays[inner.removeprefix(GRADIENT)][index]),
+            "place": {"name": name, "index": list(index)},
+        }
 
     def _term(self, label: str, operands: list[dict[str, Any]]) -> None:
         product = math.prod(operand["value"] for operand in operands)
-        self.columns = ["from", "gradient", "times", "product"]
+        self.columns = ["from", "gradient", *["turned back"] * (len(operands) - 2), "times", "product"]
         self.terms.append({"label": label, "operands": operands, "result": product})
         self.result += product
 

@@ -91,7 +91,9 @@ def timed(network: Model, plan: Plan) -> tuple[Plan, float | None]:
                 break
             fastest, seconds = threads, min(times)
     torch.set_num_threads(fastest or most)
-    threads_chosen = f"{fastest} of {most} threads: {'more were no faster' if fastest != most else 'the fastest'} in a trial"
+    threads_chosen = (
+        f"{fastest} of {most} threads: {'more were no faster' if fastest != most else 'the fastest'} in a trial"
+    )
     why = plan.reasons if settings.threads or not fastest else {**plan.reasons, "threads": threads_chosen}
     whole = seconds * settings.batch_tokens / num_tokens * (settings.steps or math.inf) * settings.accumulate
     plan = replace(plan, train=replace(settings, threads=fastest), reasons=why)

@@ -201,7 +201,7 @@ class ChainRule(DerivationSheet):
         path, _, last = part.rpartition(".")
         if name == "output.bias":
             self._sum_over_positions("logits", "", index)
-        elif path and last in ("norm", "final_norm"):
+        elif last == "final_norm" or (last == "norm" and path in self.flow.parts(path.split(".")[0])):
             self._gain(path, part, kind, index)
         elif path and last in ("query", "key", "value", "hidden", "gate", "output"):
             self._check_passes(part)

@@ -167,15 +167,19 @@ class Model:
     def writing(self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any) -> Iterator[str]:
         """At most `length` more words, one by one, sampled; number and seed decide what is drawn.
 
-        Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable token
-        each time.
+        Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable tokens.
         """
         from regard.generate.continuation import write
 
         self._check_task("write", "writes on from a text")
-        check_text(text)
-        configs = self.manifest.generate_with({"method": "sample", **decode}, unsampled="greedy")
-        return write(self._translator, text, *configs, length, number)
+        return write(self._translator, check_text(text), decode, length, number)
+
+    def write_all(self, texts: Sequence[str], **options: Any) -> list[str]:
+        """What `writing` adds to each text, with its options; all are searched together, text i with `number` + i."""
+        from regard.generate.continuation import write_all
+
+        self._check_task("write", "writes on from a text")
+        return write_all(self._translator, check_texts(texts), **options)
 
     def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
         """For each blank of a text, such as BERT's [MASK], the most probable words."""
@@ -200,18 +204,16 @@ class Model:
         """
         from regard.search.query import find as find_passages
 
-        named = [files] if isinstance(files, str | Path) else files
-        folder = None if index is None else Path(index)
-        return find_passages(self._text_encoder, query, named, folder=folder, top=top, encoding=encoding)
+        where: Any = {"folder": None if index is None else Path(index), "top": top, "encoding": encoding}
+        return find_passages(self._text_encoder, query, [files] if isinstance(files, str | Path) else files, **where)
 
     @functools.cached_property
     def _text_encoder(self) -> TextEncoder:
         from regard.search.encoder import TextEncoder
 
         engine: Any = self._translator.engine
-        if hasattr(engine, "vectors"):
-            return TextEncoder(self.folder, engine)
-        return TextEncoder.open(self.folder, **self._options)
+        reads = hasattr(engine, "vectors")
+        return TextEncoder(self.folder, engine) if reads else TextEncoder.open(self.folder, **self._options)
 
     def _check_task(self, task: str, does: str) -> None:
         # A chat model without an encoder goes on from any text.
@@ -286,8 +288,7 @@ def export(
 ) -> None:
     """Write a model in another format, or in regard's own with weights as int8, fp16 or fp32.
 
-    to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2, onnx, or web: a site that translates
-    in the browser.
+    to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2, onnx, or web: a translating site.
     mix: other models of the same shape with their share of the weights, `[("runs/first", 0.25)]`.
     """
     if to == "web":

@@ -105,6 +105,25 @@ def write(folder: Path, *words: object, stdin: bytes | None = None) -> Result:
     return run("write", "-m", folder, "--threads", 1, *words, stdin=stdin)
 
 
+def test_lines_of_files_are_continued_together(folder: Path, model: Model, tmp_path: Path) -> None:
+    """Each as if alone with its number; line ends are marked."""
+    beginnings = ["Jane", "Jane visits\nAfrica in", "", "visits"]
+    lines = tmp_path / "beginnings.txt"
+    lines.write_text("".join(to_one_line(text) + "\n" for text in beginnings))
+    how = {"length": 9, "seed": 3, "top_k": 20}
+    alone = [text + "".join(model.writing(text, number=place, **how)) for place, text in enumerate(beginnings)]
+    assert len(set(alone)) == 4
+    added = model.write_all(beginnings, **how)
+    assert [text + more for text, more in zip(beginnings, added, strict=True)] == alone
+    ran = write(folder, "-i", lines, "-o", tmp_path / "out", "--length", 9, "--seed", 3, "--set", "top_k=20")
+    assert ran.exit_code == 0, ran.stderr
+    assert (tmp_path / "out" / lines.name).read_text() == "".join(f"{to_one_line(text)}\n" for text in alone)
+    again = write(folder, "-i", lines, "-o", tmp_path / "out", "--length", 9, "--seed", 3, "--set", "top_k=20")
+    assert "is there already" in again.stderr
+    refused = write(folder, "Jane", "-i", lines, "-o", tmp_path / "other")
+    assert refused.exit_code == 2 and "--input and --output alone" in refused.stderr
+
+
 def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     options = ("Jane", "--length", "5", "--seed", "3", "--endings", "2")
     endings = [model.write("Jane", length=5, seed=3, number=number) for number in range(2)]

@@ -97,6 +97,24 @@ def test_prompts_are_read_in_one_pass(random_model, sources, beam, window):
     assert_same(found, expected)
 
 
+def test_one_token_of_a_few_is_drawn(random_model, sources):
+    """The same text as over single steps: a seed and a number decide what is drawn, wherever a source stands."""
+    config = DecodeConfig(method="sample", top_k=9, top_p=0.9, temperature=0.8, seed=4, max_length=13, min_length=2)
+    numbers = [30 + place for place in range(len(sources))]
+    model = with_ends(random_model())
+    expected = search(TorchEngine(model), sources, config, numbers=numbers)
+    room = {"rows": 4, "sentences": 4, "source_tokens": 29}
+    assert_same(static(model, **room)(sources, config, limits(sources, config), numbers=numbers), expected)
+    model = with_ends(random_model(architecture="decoder-only", position="rotary", norm_placement="pre"))
+    prompts: list[list[int]] = [source[:-1] for source in sources]
+    before = [Constraints(prefix=prompt) for prompt in prompts]
+    empty: list[list[int]] = [[] for _ in prompts]
+    expected = search(TorchEngine(model), empty, config, constraints=before, numbers=numbers)
+    assert len({tuple(each.tokens) for [each] in expected}) > len(prompts) // 2
+    found = static(model, rows=4)(empty, config, np.full(len(prompts), 13), prompts, numbers)
+    assert_same(found, expected)
+
+
 class Whole:
     """A model that only knows how to search by itself."""
 

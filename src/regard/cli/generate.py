@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from regard.generate.chat import Conversation
 
 QUIT, NEW = "/quit", "/new"
+_BLOCK_BYTES = 1 << 21  # lines that are continued together, and lost by a kill
 
 
 def chat(
@@ -93,6 +95,8 @@ def write(
     top_p: Annotated[float | None, opt.option("Sample from the tokens with this much probability.")] = None,
     seed: opt.Seed = None,
     settings: opt.SamplingSettings = None,
+    inputs: Annotated[opt.Files, opt.option("Continue each line of these files.", "FILE", "--input", "-i")] = None,
+    output: Annotated[opt.File, opt.option("A file of continued lines for each, there.", "FOLDER", *opt.OUT)] = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
     device: opt.Device = "auto",
@@ -100,11 +104,20 @@ def write(
 ) -> None:
     """Continue a text with a language model, word by word as it is found.
 
-    Several endings have an empty line between them; with --json each is a line.
+    Several endings have an empty line between them; with --json each is a line. The lines of files are continued many
+    at a time, and the same command again goes on after an interruption.
     """
     from regard.cli.lines import Writer
 
     options = opt.decode_options(settings, "generate", temperature=temperature, top_p=top_p, seed=seed)
+    if inputs or output:
+        if text or as_json or endings != 1 or not (inputs and output):
+            raise UsageError(
+                "lines need --input and --output alone: got more or fewer; leave out text, --json, --endings"
+            )
+        opening = {"engine": engine, "device": device, "threads": threads}
+        _write_lines(inputs, output, model, opening, {**options, "length": length})
+        return
     is_piped = not text and sys.stdin is not None and not sys.stdin.isatty()
     # A pipe's last line end is not part of the text.
     text = _read("-" if is_piped else text).removesuffix("\n").removesuffix("\r")
@@ -127,6 +140,22 @@ def write(
             for part in parts:
                 writer.write(part)
             writer.write("\n")
+
+
+def _write_lines(
+    inputs: list[Path], output: Path, model: str | None, opening: dict[str, Any], options: dict[str, Any]
+) -> None:
+    import functools
+
+    from regard.api import load
+    from regard.folder.catalogue import find, find_by_task
+    from regard.generate.continuation import LineWriter
+    from regard.translate.corpus import Job, in_this_process
+
+    folder = find(model or find_by_task("write")).resolve()
+    files = tuple(str(path.resolve()) for path in inputs)
+    job = Job(files, str(output.resolve()), str(folder), opening, options, block_bytes=_BLOCK_BYTES)
+    job.run(in_this_process(functools.partial(LineWriter, load)), lambda told: typer.echo(told, err=True))
 
 
 def _check_language(text: str, model: Model) -> None:

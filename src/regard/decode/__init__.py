@@ -22,6 +22,7 @@ from regard.decode.interface import StepRecord as StepRecord
 from regard.decode.single_path import SinglePaths, check_single_path
 from regard.errors import UsageError
 
+MOST_DRAWN = 256  # tokens that a model's own search draws from, at most
 MOST_PLACES = 512  # tokens of given outputs that are read together: each has a score for the whole vocabulary
 
 
@@ -47,8 +48,12 @@ def search(
     whole = None if history is not None else whole_search(model, config, constraints, attention)
     if whole is not None:
         check_single_path(config, rules)
-        prefixes = [each.prefix for each in rules.constraints]
-        return whole(sources, config, rules.limits, *([prefixes] if rules.longest_prefix else []))
+        asked: dict[str, Any] = (
+            {"prefixes": [each.prefix for each in rules.constraints]} if rules.longest_prefix else {}
+        )
+        if config.method == "sample":
+            asked["numbers"] = range(len(sources)) if numbers is None else numbers
+        return whole(sources, config, rules.limits, **asked)
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
     order = range(len(sources)) if numbers is None else numbers
@@ -100,11 +105,12 @@ def best_of_n(
 def whole_search(
     model: StepModel, config: DecodeConfig, constraints: Sequence[Constraints] | None, attention: bool
 ) -> Callable[..., list[list[Hypothesis]]] | None:
-    """The model's own search for any number of sources, where it has one: without sampling, constraints other than the
-    prefixes of a decoder alone, and attention."""
+    """The model's own search for any number of sources, where it has one: without constraints other than the prefixes of
+    a decoder alone, without attention, and sampling one output of each from a few tokens."""
     has_encoder = model.config.has_encoder
+    few = 0 < config.top_k <= MOST_DRAWN and config.n_best == 1
     plain = (
-        config.method != "sample"
+        (config.method != "sample" or (few and not config.presence_penalty and not config.frequency_penalty))
         and not config.coverage_penalty
         and not any(each.banned or each.required or (each.prefix and has_encoder) for each in constraints or ())
     )

@@ -12,7 +12,7 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_of
 
-_LARGEST_UNIFORM = 1 - 2.0**-23
+LARGEST_UNIFORM = 1 - 2.0**-23
 """Times a sum of probabilities this stays below that sum, in single precision too (Apple's GPUs have no other), so a
 draw always falls on a possible token."""
 
@@ -23,9 +23,7 @@ class TokenSampler:
     def __init__(self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], num_given: Sequence[int]) -> None:
         """keys: besides the seed, what seeds a path's generator; num_given: its tokens that penalties do not count."""
         self._config, self._num_given = config, num_given
-        entropy = np.random.SeedSequence(config.seed).entropy
-        assert isinstance(entropy, int)
-        self._generators = [np.random.default_rng([entropy, *key]) for key in keys]
+        self._generators = generators(config, keys)
 
     def __call__(self, log_probabilities: Array, paths: list[int], so_far: Sequence[list[int]]) -> tuple[Host, Host]:
         """The next tokens and their log-probabilities; paths and tokens so far: of each row."""
@@ -43,6 +41,13 @@ class TokenSampler:
         """Drop the draws of forced steps: every step has its own."""
         for generator in self._generators:
             generator.random(num_steps)
+
+
+def generators(config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> list[np.random.Generator]:
+    """The generator of each path: every step of it takes one number."""
+    entropy = np.random.SeedSequence(config.seed).entropy
+    assert isinstance(entropy, int)
+    return [np.random.default_rng([entropy, *key]) for key in keys]
 
 
 def penalise(logits: Array, written: Sequence[Sequence[int]], config: DecodeConfig) -> Array:
@@ -90,7 +95,7 @@ def draw(logits: Array, uniforms: Host) -> Array:
     """Invert the cumulative distribution at one number of [0, 1) for each row."""
     arrays = arrays_of(logits)
     cumulative = _cumulative(arrays, logits)
-    numbers = arrays.numbers(np.minimum(uniforms, _LARGEST_UNIFORM))
+    numbers = arrays.numbers(np.minimum(uniforms, LARGEST_UNIFORM))
     passed = (cumulative <= numbers[:, None] * cumulative[:, -1:]).sum(1)
     return arrays.module.clip(passed, 0, logits.shape[1] - 1)
 

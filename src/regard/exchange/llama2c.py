@@ -47,7 +47,7 @@ def read(path: Path) -> DecoderFiles:
             biases="none",
             tied="none" if vocabulary < 0 else "all",
             bos_id=1,
-            eos_id=2,
+            eos_id=1,  # a text ends where the next one would begin
         )
         tensors, end = _tensors(content, config)
         rest = content[end:] or (path.parent / "tokenizer.bin").read_bytes()

@@ -3,7 +3,7 @@
 import functools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,13 @@ import numpy as np
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, ContextAwareModel, Emission, Hypothesis, StepModel, StepRecord, best_of_n, stream
 from regard.errors import ModelError, UsageError
-from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
+from regard.generate import STORY_WORDS
+from regard.generate.prompts import Prompt, max_output, text_after, text_prompt, to_lines, to_one_line
 from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
 from regard.text.tokenizer import SPACE_MARK, TokenizerBase
+from regard.translate.corpus import Load
 from regard.translate.pipeline import Translator
+from regard.translate.search import SearchInput, search_in_batches
 
 NUM_COMPARED = 96  # tokens of each of the n continuations before the best one is chosen
 
@@ -103,18 +106,63 @@ def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
 
 
 def write(
-    translator: Translator, text: str, decode: DecodeConfig, options: GenerateConfig, length: int, number: int = 0
+    translator: Translator, text: str, settings: Mapping[str, Any], length: int, number: int = 0
 ) -> Iterator[str]:
-    """The continuation word by word, at most `length` words; near the end it stops after a sentence."""
+    """The continuation word by word, at most `length` words; near the end it stops after a sentence.
+
+    settings: changes to the model's own settings.
+    """
+    [prompt], decode, options = _prompts(translator, [text], settings, length)
+    chunks = continue_text(translator.engine, translator, prompt, decode, options, number=number)
+    return _words(chunks, length, starts_apart=text[-1:].isspace())
+
+
+def write_all(
+    translator: Translator, texts: Sequence[str], *, length: int = STORY_WORDS, number: int = 0, **settings: Any
+) -> list[str]:
+    """The continuation of each text, as `write` gives it for `number` and those after it; all are searched together."""
+    prompts, decode, options = _prompts(translator, texts, settings, length)
+    if options.best_of > 1 or options.context_weight:
+        raise UsageError(
+            "texts that are continued together are sampled once each: got best_of or context_weight; set best_of=1 and "
+            "context_weight=0"
+        )
+    asked = [
+        SearchInput([], decode, Constraints(prefix=prompt.prefix), number + place)
+        for place, prompt in enumerate(prompts)
+    ]
+    written: list[str] = []
+    for text, prompt, [best] in zip(texts, prompts, search_in_batches(translator.engine, asked), strict=True):
+        start = len(prompt.prefix)  # the longest beginning decides how long all may be
+        new = text_after(translator, prompt.prefix)(best.tokens[start : start + prompt.num_default])
+        written.append("".join(_words(iter([TextChunk(new)]), length, starts_apart=text[-1:].isspace())))
+    return written
+
+
+class LineWriter:
+    """A loaded model that a `Job` lets go on with lines of a file; marks stand for the line ends of a text."""
+
+    def __init__(self, load: Load, folder: str, **opening: Any) -> None:
+        self._model = load(folder, **opening)
+
+    def translate(self, texts: list[str], **options: Any) -> list[str]:
+        given = [to_lines(text) for text in texts]
+        written = self._model.write_all(given, **options)
+        return [to_one_line(before + after) for before, after in zip(given, written, strict=True)]
+
+
+def _prompts(
+    translator: Translator, texts: Sequence[str], settings: Mapping[str, Any], length: int
+) -> tuple[list[Prompt], DecodeConfig, GenerateConfig]:
+    """What is read of each text, and the settings with room for `length` words after it."""
+    decode, options = translator.manifest.generate_with({"method": "sample", **settings}, unsampled="greedy")
     room = max_output(translator)
     if not 1 <= length < room:
         raise UsageError(f"length must be from 1 to {room - 1}, as the model has room for: got {length}; give another")
     num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length), decode.max_length or room)
-    prompt = text_prompt(translator, text, num_tokens)
-    limit = min(len(prompt.prefix) + num_tokens, room)
-    decode = replace(decode, n_best=1, max_length=limit)
-    chunks = continue_text(translator.engine, translator, prompt, decode, options, number=number)
-    return _words(chunks, length, starts_apart=text[-1:].isspace())
+    prompts = [text_prompt(translator, text, num_tokens) for text in texts]
+    longest = max((len(each.prefix) for each in prompts), default=0)
+    return prompts, replace(decode, n_best=1, max_length=min(longest + num_tokens, room)), options
 
 
 def _words(chunks: Iterator[TextChunk], length: int, *, starts_apart: bool) -> Iterator[str]:

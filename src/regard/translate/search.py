@@ -162,7 +162,8 @@ def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]], num_c
         return [places]
     num_paths = max(first.decode.beam, first.decode.n_best)
     room = num_copies * max(batch_tokens(engine) // num_paths, 1)
-    groups = batches_for_inference([each.source for _, each in inputs], room)
+    read = [[*each.source, *given.prefix] for (_, each), given in zip(inputs, constraints, strict=True)]
+    groups = batches_for_inference(read, room)
     shares = [group[turn::num_copies] for group in groups for turn in range(num_copies)]
     return [[places[i] for i in share] for share in shares if share]
 

@@ -46,6 +46,7 @@ class Shape:
     max_len: int  # Longest output plus one: the step that ends it has a place too.
     min_length: int
     no_repeat_ngram: int
+    sampling: tuple[int, float, float] | None = None  # top_k, temperature and top_p, where tokens are drawn.
 
     @property
     def num_rows(self) -> int:
@@ -84,6 +85,7 @@ class Room:
             max_len=max_len,
             min_length=config.min_length,
             no_repeat_ngram=config.no_repeat_ngram,
+            sampling=(config.top_k, config.temperature, config.top_p) if config.method == "sample" else None,
         )
 
 

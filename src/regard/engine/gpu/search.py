@@ -20,9 +20,10 @@ from torch import Tensor
 from regard.config import DecodeConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import IMPOSSIBLE, Hypothesis
+from regard.decode.sampling import LARGEST_UNIFORM, generators
 from regard.engine import pad
 from regard.engine.gpu.recording import Recorded, Room, Shape, at_least
-from regard.engine.gpu.slots import Slots, backtrace, candidates
+from regard.engine.gpu.slots import Slots, backtrace, candidates, drawn
 from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
@@ -65,10 +66,15 @@ class StaticSearch:
         config: DecodeConfig,
         limits: Host,
         prefixes: Sequence[Sequence[int]] | None = None,
+        numbers: Sequence[int] = (),
     ) -> list[list[Hypothesis]]:
-        """The best outputs of each source, each at most as long as its limit; of a decoder alone, those after a prefix."""
+        """The best outputs of each source, each at most as long as its limit; of a decoder alone, those after a prefix.
+
+        numbers: of a sampled search, what decides with the seed about each source.
+        """
         # The longest first, so that only short ones are left when slots run empty.
-        order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
+        read = sources if prefixes is None else prefixes
+        order = sorted(range(len(sources)), key=lambda i: (-len(read[i]), -int(limits[i])))
         found: list[list[Hypothesis]] = [[] for _ in sources]
         begin = 0
         while begin < len(order):
@@ -78,7 +84,8 @@ class StaticSearch:
             # A prefix is read into the memory of a slot, so there is no queue.
             group = order[begin : begin + (shape.num_sentences if prefixes is None else shape.num_slots)]
             given = None if prefixes is None else [prefixes[i] for i in group]
-            results = self._run(shape, [sources[i] for i in group], limits[group], config, given)
+            own = [numbers[i] for i in group] if shape.sampling else ()
+            results = self._run(shape, [sources[i] for i in group], limits[group], config, given, own)
             if results is None:
                 self._halve_memory()
                 continue
@@ -147,9 +154,14 @@ class RecordedSearch:
         limits: Host,
         config: DecodeConfig,
         prefixes: Sequence[Sequence[int]] | None,
+        numbers: Sequence[int],
     ) -> list[list[Hypothesis]]:
         """Search for all of these sources, the longest first."""
         slots, count = self.slots, len(sources)
+        if slots.uniforms is not None:
+            drawing = generators(config, [(number, 0) for number in numbers])
+            uniforms = torch.from_numpy(np.stack([each.random(self.shape.max_len) for each in drawing]))
+            slots.uniforms[:count] = uniforms.clamp(max=LARGEST_UNIFORM)
         if self.shape.source_len:
             self._read(sources)
         slots.begin(torch.from_numpy(limits), config.length_penalty)
@@ -212,7 +224,9 @@ class RecordedSearch:
     def _step(self) -> None:
         hidden, _ = self.model.read(self.slots.tokens.view(-1), self.state)
         logits = self._project(hidden)
-        if logits.is_cuda and not self.shape.no_repeat_ngram and self.shape.beam <= MOST:
+        if self.shape.sampling is not None:
+            self.slots.advance(*drawn(*candidates(logits, self.slots), self.slots))
+        elif logits.is_cuda and not self.shape.no_repeat_ngram and self.shape.beam <= MOST:
             advance(self.slots, *chunked_top(logits, self.slots))
         else:
             self.slots.advance(*candidates(logits, self.slots))

@@ -56,6 +56,9 @@ class Slots:
         self.penalties = self.totals.new_ones(max_len + 2)
         self.first_totals = self.totals.new_full((1, beam), -torch.inf)
         self.first_totals[0, 0] = 0
+        self.uniforms: Tensor | None = None  # what is drawn at each step of each sentence
+        if shape.sampling is not None:
+            self.uniforms = self.totals.new_zeros(num_sentences, max_len)
         self._alpha: float | None = None
         self._reset = Recorded(self._empty, device)
 
@@ -192,7 +195,7 @@ def repeated(history: Tensor, there: Tensor, size: int, vocab_size: int) -> Tens
 
 
 def candidates(logits: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
-    """The log-probabilities and tokens [rows, beam] of the best of each row.
+    """The log-probabilities and tokens [rows, beam] of the best of each row, or as many as one is drawn from.
 
     Log-probabilities are the model's own, over all tokens; a token that is not allowed has -inf. `logits` may be
     overwritten.
@@ -206,10 +209,26 @@ def candidates(logits: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
         logits[:, slots.eos_id] = logits[:, slots.eos_id].masked_fill(too_short, -torch.inf)
     if shape.no_repeat_ngram:
         logits = logits + repeated(*slots.history(), shape.no_repeat_ngram, vocab_size)
-    values, tokens = logits.topk(min(shape.beam, vocab_size), dim=1)
+    count = shape.beam if shape.sampling is None else shape.sampling[0]
+    values, tokens = logits.topk(min(count, vocab_size), dim=1)
     # Where no token is possible both are infinite, and their difference is NaN.
     values = torch.nan_to_num(values - log_sums, nan=-torch.inf, neginf=-torch.inf)
     return values, tokens
+
+
+def drawn(values: Tensor, tokens: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
+    """One of the candidates of each row, best first, by the rules of `regard.decode.sampling`."""
+    assert slots.shape.sampling is not None and slots.uniforms is not None
+    _, temperature, top_p = slots.shape.sampling
+    chances = ((values - values[:, :1]).double() / temperature).exp()
+    before = chances.cumsum(dim=1) - chances
+    chances = chances.masked_fill(before >= top_p * chances.sum(dim=1, keepdim=True), 0.0)
+    # The distribution is inverted in the order of the vocabulary, as over all of it.
+    tokens, order = tokens.sort(dim=1)
+    cumulative = chances.gather(1, order).cumsum(dim=1)
+    uniforms = slots.uniforms[slots.sentence, slots.positions[:, 0]].double()[:, None]
+    place = (cumulative <= uniforms * cumulative[:, -1:]).sum(dim=1, keepdim=True).clamp(max=values.shape[1] - 1)
+    return values.gather(1, order.gather(1, place)), tokens.gather(1, place)
 
 
 def backtrace(

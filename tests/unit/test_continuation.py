@@ -1,7 +1,6 @@
 """A text goes on word by word, as long as asked for, with as many endings as asked for."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,7 @@ from typer.testing import Result
 
 import regard
 from regard.api import Model
-from regard.config import DecodeConfig, GenerateConfig
-from regard.decode import Constraints, search
 from regard.errors import UsageError
-from regard.generate import continuation
-from regard.generate.continuation import continue_text
 from regard.generate.prompts import recent, text_of, text_prompt, to_lines, to_one_line
 
 
@@ -51,38 +46,6 @@ def test_each_number_is_another_ending_and_the_weight_of_the_prompt(model: Model
     assert heavy != texts("Jane visits")
     assert heavy == texts("Jane visits", prompt_strength=2.0), "its older name"
     assert texts("", context_weight=2.0) == texts(""), "there is none"
-
-
-def test_the_best_of_several_continuations_goes_on(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = model._translator
-    monkeypatch.setattr(continuation, "NUM_COMPARED", 6)
-    decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3)
-    prompt = text_prompt(own, "visits")
-    start = len(prompt.prefix)
-    begun = replace(decode, n_best=5, max_length=start + 6)
-    [drawn] = search(own.engine, [[]], begun, constraints=[Constraints(prefix=prompt.prefix)])
-    values = [continuation._value(each, start, own.target) for each in drawn]
-    assert len(drawn) == 5 and max(values) > min(values)
-    best = drawn[values.index(max(values))]
-    options = GenerateConfig(best_of=5)
-    parts = list(continue_text(own.engine, own, prompt, decode, options, num_top=2))
-    silent = [each for each in parts if not each.tokens and each.finish is None]
-    assert len(silent) >= 5 and parts[: len(silent)] == silent, "while they are compared"
-    told = [token for part in parts for token in part.tokens]
-    assert len(told) == 20 - start and all(len(token.top) == 2 for token in told)
-    found = [token.log_probability for token in told[:6]]
-    assert found == pytest.approx(best.token_log_probabilities[start : start + 6], abs=1e-4)
-    assert parts[-1].finish == "length"
-
-
-def test_best_of_is_for_sampled_texts_with_a_beginning(model: Model) -> None:
-    once = model.write("Jane visits", length=9, seed=3)
-    assert model.write("Jane visits", length=9, seed=3, best_of=1) == once
-    several = model.write("Jane visits", length=9, seed=3, best_of=6)
-    assert several == model.write("Jane visits", length=9, seed=3, attempts=6), "its older name"
-    assert model.write("", length=5, seed=3, best_of=6) == model.write("", length=5, seed=3)
-    with pytest.raises(UsageError, match="best_of must be at most"):
-        GenerateConfig(best_of=1000)
 
 
 def test_lines_become_one_and_lines_again_and_what_is_recent(model: Model) -> None:

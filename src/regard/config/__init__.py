@@ -244,8 +244,6 @@ class DecodeConfig(Settings):
 class GenerateConfig(Settings):
     """How chat and write use the search."""
 
-    best_of: Annotated[int, "positive", "hypotheses"] = 1
-    """write, sampling: continuations started side by side; the most probable one is continued"""
     context_weight: Annotated[float, "not negative", "at most 10"] = 0.0
     """write, sampling: weight of the prompt in context-aware decoding (Shi et al. 2023); takes twice the time"""
     min_probability: Annotated[float, "fraction"] = 0.0
@@ -256,20 +254,21 @@ class GenerateConfig(Settings):
     """chat, not with lines: what a model is told before the first turn"""
 
 
-MOVED = {"attempts": "best_of", "prompt_strength": "context_weight", "least_probability": "min_probability"}
+MOVED = {"prompt_strength": "context_weight", "least_probability": "min_probability"}
 """settings that older versions kept in [decode], with their names in [generate]"""
+GONE = ("attempts", "best_of")  # settings of older versions that are ignored: continuations to choose from
 
 
 def with_generate_section(sections: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a recipe, run or model folder with MOVED settings in their present place.
 
-    >>> with_generate_section({"decode": {"beam": 4, "attempts": 12}})
-    {'decode': {'beam': 4}, 'generate': {'best_of': 12}}
+    >>> with_generate_section({"decode": {"beam": 4, "attempts": 12, "least_probability": 0.4}})
+    {'decode': {'beam': 4}, 'generate': {'min_probability': 0.4}}
     """
     found = dict(sections)
     decode, generate = found.get("decode"), found.get("generate", {})
     if isinstance(decode, Mapping) and isinstance(generate, Mapping):
         moved = {MOVED[key]: value for key, value in decode.items() if key in MOVED}
-        found["decode"] = {key: value for key, value in decode.items() if key not in MOVED}
-        found["generate"] = {**moved, **generate}
+        found["decode"] = {key: value for key, value in decode.items() if key not in (*MOVED, *GONE)}
+        found["generate"] = {**moved, **{key: value for key, value in generate.items() if key not in GONE}}
     return found

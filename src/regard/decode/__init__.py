@@ -68,12 +68,8 @@ def stream(
     constraints: Constraints | None = None,
     history: list[StepRecord] | None = None,
     number: int = 0,
-    num_given: int | None = None,
 ) -> Iterator[Emission]:
-    """The output of one source, token by token, without its forced prefix: the same tokens as `search` finds.
-
-    num_given: tokens of the prefix that penalties do not count; all of them if not told.
-    """
+    """The output of one source, token by token, without its forced prefix: the same tokens as `search` finds."""
     if config.method == "beam":
         raise UsageError(
             "a stream must be greedy or sampled, for a beam only knows its output at the end: got "
@@ -81,25 +77,8 @@ def stream(
         )
     config = replace(config, n_best=1)
     rules = Rules([source], config, [constraints or Constraints()], model.config)
-    path = SinglePaths(model, [source], config, rules, [number], history=history, num_given=num_given)
+    path = SinglePaths(model, [source], config, rules, [number], history=history)
     return (emission for emissions in path.steps() for emission in emissions)
-
-
-def best_of_n(
-    model: StepModel,
-    source: Sequence[int],
-    config: DecodeConfig,
-    value: Callable[[Hypothesis], float],
-    *,
-    constraints: Constraints,
-    history: list[StepRecord] | None = None,
-    number: int = 0,
-) -> Iterator[Hypothesis | None]:
-    """Sample n_best outputs of one source side by side: None after each step, at the end the one of most value."""
-    rules = Rules([source], config, [constraints], model.config)
-    paths = SinglePaths(model, [source], config, rules, [number], history=history)
-    yield from (None for emissions in paths.steps() if emissions)
-    yield max(paths.hypotheses()[0], key=value)
 
 
 def whole_search(

@@ -32,7 +32,6 @@ class SinglePaths:
         *,
         attention: bool = False,
         history: list[StepRecord] | None = None,
-        num_given: int | None = None,
     ) -> None:
         check_single_path(config, rules)
         self._model, self._sources, self._config, self._rules = model, sources, config, rules
@@ -42,7 +41,7 @@ class SinglePaths:
         self._sampler: TokenSampler | None = None
         if config.method == "sample":
             keys = [(number, path) for number in numbers for path in range(num_paths)]
-            given = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
+            given = [len(each.prefix) for each in rules.constraints]
             self._sampler = TokenSampler(config, keys, np.repeat(given, num_paths).tolist())
         self._step_best = None if self._sampler else offers_best(model, rules, history)
         self._arrays = arrays_for(model)

@@ -1,7 +1,5 @@
 """A text continued by a language model, token by token or word by word; blanks filled in by a model such as BERT."""
 
-import functools
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,23 +8,20 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig, GenerateConfig
-from regard.decode import Constraints, ContextAwareModel, Emission, Hypothesis, StepModel, StepRecord, best_of_n, stream
+from regard.decode import Constraints, ContextAwareModel, StepModel, StepRecord, stream
 from regard.errors import ModelError, UsageError
 from regard.generate import STORY_WORDS
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt, to_lines, to_one_line
-from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
-from regard.text.tokenizer import SPACE_MARK, TokenizerBase
+from regard.generate.stream import Step, TextChunk, stream_text, top_tokens
+from regard.text.tokenizer import SPACE_MARK
 from regard.translate.corpus import Load
 from regard.translate.pipeline import Translator
 from regard.translate.search import SearchInput, search_in_batches
-
-NUM_COMPARED = 96  # tokens of each of the n continuations before the best one is chosen
 
 _TOKENS_PER_WORD = 4  # upper bound of the mean number of tokens per word, in any language
 _NEAR_THE_END = 0.85  # share of the words after which the text may end with a sentence
 _WORD = re.compile(r"\s*\S+(?=\s)")
 _SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
-_LINE_END = "<0x0A>"
 
 
 def continue_text(
@@ -45,64 +40,16 @@ def continue_text(
     is_sampled = decode.method == "sample" and bool(prefix)
     if is_sampled and options.context_weight:
         model = ContextAwareModel(model, len(prefix), options.context_weight)
-    search = _Search(model, translator.target, decode, number, num_top)
-    is_compared = is_sampled and options.best_of > 1 and not translator.config.has_encoder
-    steps = search.best_of(options.best_of, prompt) if is_compared else search.steps(prompt)
-    return stream_text(translator.target, text_after(translator, prefix), steps, (*stops, *prompt.stops))
 
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    model: StepModel
-    tokenizer: TokenizerBase
-    decode: DecodeConfig
-    number: int
-    num_top: int
-
-    def steps(self, prompt: Prompt, num_given: int | None = None) -> Iterator[Step | None]:
-        history: list[StepRecord] | None = [] if self.num_top else None
-        search = functools.partial(stream, constraints=Constraints(prefix=prompt.prefix), number=self.number)
-        for emission in search(self.model, prompt.source, self.decode, history=history, num_given=num_given):
-            yield emission, top_tokens(self.tokenizer, history[-1], 0, self.num_top) if history else ()
+    def steps() -> Iterator[Step]:
+        history: list[StepRecord] | None = [] if num_top else None
+        given = Constraints(prefix=prefix)
+        for emission in stream(model, prompt.source, decode, constraints=given, history=history, number=number):
+            yield emission, top_tokens(translator.target, history[-1], 0, num_top) if history else ()
             if history:
                 history.clear()
 
-    def best_of(self, count: int, prompt: Prompt) -> Iterator[Step | None]:
-        """The same from the best of several continuations on; None for each step before it is chosen."""
-        start = len(prompt.prefix)
-        history: list[StepRecord] | None = [] if self.num_top else None
-        limit = start + NUM_COMPARED
-        decode = replace(self.decode, n_best=count, max_length=min(limit, self.decode.max_length or limit))
-        value = functools.partial(_value, start=start, tokenizer=self.tokenizer)
-        given = Constraints(prefix=prompt.prefix)
-        searched = best_of_n(self.model, [], decode, value, constraints=given, history=history, number=self.number)
-        best: Hypothesis | None = None
-        for best in searched:
-            if best is None:
-                yield None
-        assert best is not None
-        yield from replay(best, start, tops_of(self.tokenizer, history or (), self.num_top))
-        if best.stop == "end" or len(best.tokens) >= self.decode.max_length > 0:
-            yield Emission(None, 0.0, best.stop), ()
-        else:
-            yield from self.steps(replace(prompt, prefix=best.tokens), num_given=start)
-
-
-def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
-    """The mean log-probability after the prefix, the end included, or an empty continuation would win.
-
-    Capitalised words are left out: a new name is improbable, and would lose against a name that is taken.
-    """
-    counted, first_letter = [], ""
-    tokens = [*tokenizer.token_strings(found.tokens[start:]), _LINE_END]
-    for token, value in zip(tokens, found.token_log_probabilities[start:], strict=False):
-        if token == _LINE_END or token.startswith(SPACE_MARK):
-            first_letter = ""
-        if token != _LINE_END:
-            first_letter = first_letter or next(filter(str.isalpha, token), "")
-        if not first_letter.isupper():
-            counted.append(value)
-    return sum(counted) / len(counted) if counted and len(tokens) > 1 else -math.inf
+    return stream_text(translator.target, text_after(translator, prefix), steps(), (*stops, *prompt.stops))
 
 
 def write(
@@ -122,11 +69,8 @@ def write_all(
 ) -> list[str]:
     """The continuation of each text, as `write` gives it for `number` and those after it; all are searched together."""
     prompts, decode, options = _prompts(translator, texts, settings, length)
-    if options.best_of > 1 or options.context_weight:
-        raise UsageError(
-            "texts that are continued together are sampled once each: got best_of or context_weight; set best_of=1 and "
-            "context_weight=0"
-        )
+    if options.context_weight:
+        raise UsageError("texts continued together go without context_weight: got it; set it to 0")
     asked = [
         SearchInput([], decode, Constraints(prefix=prompt.prefix), number + place)
         for place, prompt in enumerate(prompts)

@@ -43,16 +43,12 @@ def settled(text: str, stops: Sequence[str]) -> tuple[int, bool]:
 
 
 def stream_text(
-    tokenizer: TokenizerBase, decode: Callable[[Sequence[int]], str], steps: Iterable[Step | None], stops: Sequence[str]
+    tokenizer: TokenizerBase, decode: Callable[[Sequence[int]], str], steps: Iterable[Step], stops: Sequence[str]
 ) -> Iterator[TextChunk]:
-    """A chunk for each step, an empty one where a step has no token yet; `decode` turns all tokens so far into text."""
+    """A chunk for each step; `decode` turns all tokens so far into text."""
     ids: list[int] = []
     text, num_given = "", 0
-    for step in steps:
-        if step is None:
-            yield TextChunk("")
-            continue
-        emission, top = step
+    for emission, top in steps:
         if emission.stop is not None or emission.token is None:
             yield TextChunk(text[num_given:], (), "stop" if emission.stop == "end" else "length")
             return

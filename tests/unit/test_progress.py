@@ -23,6 +23,9 @@ def test_inverse_square_root_is_equation_3_of_the_paper() -> None:
     for step in (1, 17, 3999, 4000, 4001, 25_000, 100_000):
         paper = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
         assert Progress(plan).rate(step, 0.0) == pytest.approx(paper, rel=1e-12)
+    # The kernel for packed rows adds no bias to scores.
+    biased = complete(asked, sized("base", position="alibi"), num_pairs=10**6, num_tokens=10**8, on_gpu=True)
+    assert plan.packing and plan.compile and not biased.packing and not biased.compile
 
 
 def test_cosine_warms_up_and_ends_at_zero_counted_in_steps_and_minutes() -> None:

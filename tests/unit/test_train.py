@@ -20,6 +20,7 @@ from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import count_pairs, read_corpora
+from regard.train.finish import model_card
 from regard.train.plan import Plan, choose_model, complete
 from regard.train.progress import Reporter
 from regard.train.recipe import Request, read_recipe
@@ -176,6 +177,9 @@ def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp
     assert [part for part in parts if part not in card] == []
     assert hashlib.sha256(Path(corpus.source[0]).read_bytes()).hexdigest() in card
     assert "(curves.png)" in card and (folder / "curves.png").is_file()
+    plan = Plan.load(folder / "run.json")
+    plan = dataclasses.replace(plan, data=dataclasses.replace(plan.data, tags=("en", "de", "en")))
+    assert " for fr to en and de, trained" in model_card("run", plan, 1, {}, [])
 
 
 def test_fine_tuning_has_a_lower_rate_and_fewer_passes() -> None:

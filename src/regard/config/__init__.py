@@ -116,7 +116,7 @@ class TrainConfig(Settings):
     accumulate: Count = 1
     """batches whose gradients are added before an update"""
     packing: bool | None = None
-    """many pairs in one row without padding; chosen when a GPU trains"""
+    """many pairs in one row without padding; chosen when a GPU trains a Transformer whose positions are not biases"""
     learning_rate: Annotated[float | None, "positive"] = None
     """the peak; the paper's formula (d_model * warmup) ** -0.5 when not given with schedule=inverse-sqrt"""
     schedule: Literal["inverse-sqrt", "cosine"] = "cosine"

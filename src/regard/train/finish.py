@@ -177,9 +177,10 @@ def model_card(
     """The card of a model in the Hugging Face form, README.md with YAML in front; `training` is shown as a table."""
     manifest, model, parent = manifest_of(plan), plan.model, Path(plan.init)
     tag, purpose = PURPOSES[manifest.task]
-    languages = [code for code in dict.fromkeys((manifest.source_language, manifest.target_language)) if code]
-    if manifest.task == "translate" and len(languages) == 2:
-        purpose = " to ".join(languages)
+    targets = [code for code in manifest.target_languages or [manifest.target_language] if code]
+    languages = [code for code in dict.fromkeys((manifest.source_language, *targets)) if code]
+    if manifest.task == "translate" and targets:
+        purpose = f"{manifest.source_language or purpose} to {' and '.join(targets)}"
     elif languages:
         purpose = f"{purpose} in {' and '.join(languages)}"
     kind = f"A Transformer ({model.architecture})"

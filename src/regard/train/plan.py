@@ -240,7 +240,9 @@ def complete(
     dropout, smoothing = settings.dropout, settings.label_smoothing
     is_small = sum(map(math.prod, expected_tensors(model).values())) <= LARGEST_WITH_SNAPSHOTS
     translates = settings.objective in (None, "translation")
-    packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
+    # The kernel for packed rows adds no bias, and all scores of a long row would need too much memory.
+    fits = on_gpu and not model.is_recurrent and "biased" not in model.position_traits
+    packing = fits if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
         objective=settings.objective or "translation",
@@ -272,11 +274,11 @@ def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:
 
 def in_words(seconds: float) -> str:
     """
-    >>> in_words(42.0), in_words(600.0), in_words(9000.0)
-    ('42 seconds', '10 minutes', '2.5 hours')
+    >>> in_words(0.8), in_words(42.0), in_words(600.0), in_words(9000.0)
+    ('1 second', '42 seconds', '10 minutes', '2.5 hours')
     """
     if seconds < 90:
-        return f"{seconds:.0f} seconds"
+        return f"{seconds:.0f} second{'s' * (round(seconds) != 1)}"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 

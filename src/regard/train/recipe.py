@@ -232,7 +232,8 @@ def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[s
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{kind} must be readable TOML text: {path}: {error}; mend it, or its name") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{kind} must be readable TOML text: {path}: {reason}; mend it, or its name") from error
 
 
 def named_recipes(kind: str = "") -> dict[str, Path]:

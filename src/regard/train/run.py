@@ -131,14 +131,15 @@ def _train(
                 if processes.alone and not resume:
                     plan, seconds = timed(network, plan)
                     plan.save(output / RUN_FILE)
+                say(plan.describe(str(device), seconds))
                 if not resume:
-                    say(plan.describe(str(device), seconds))
-                    say(f"checkpoints take {bytes_kept(network, plan.train) / 1e6:,.0f} MB at most{room_left(output)}")
+                    most, there = bytes_kept(network, plan.train), shutil.disk_usage(output).free
+                    say(f"checkpoints take {most / 1e6:,.0f} MB at most, {there / 1e6:,.0f} MB are free")
                 snapshots = SnapshotWriter(output, plan, tokenizers, valid)
                 trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
                 trainer.owes_validation = bool(plan.init)  # of the given model
-                if resume and not trainer.restore():
-                    say("no checkpoint yet: starting from the beginning")
+                if resume:
+                    say(f"going on after step {trainer.step:,}" if trainer.restore() else "no checkpoint yet")
                 trainer.clock.began = started
                 if was_finished:
                     trainer.history.without_improvement = 0

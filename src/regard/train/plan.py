@@ -141,7 +141,8 @@ class Plan:
                 raise UsageError(
                     f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; leave it out"
                 )
-        plan = dataclasses.replace(self, train=dataclasses.replace(self.train, **changes))
+        reasons = {key: why for key, why in self.reasons.items() if key not in changes}
+        plan = dataclasses.replace(self, train=dataclasses.replace(self.train, **changes), reasons=reasons)
         return plan, bool(changes.keys() - {"threads"})
 
     def with_smaller_batches(self, reason: str) -> Plan:

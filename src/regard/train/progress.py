@@ -75,7 +75,7 @@ class Clock:
 
     def __init__(self, seconds: float = 0.0, first_seconds: float = 0.0, earlier: float = 0.0) -> None:
         """earlier: all seconds of the processes before this one, up to the checkpoint that it resumes from."""
-        self._stopped, self.first_seconds, self._earlier = seconds, first_seconds, earlier
+        self._stopped, self.first_seconds, self.earlier = seconds, first_seconds, earlier
         self.began = time.monotonic()
         self._since: float | None = None
         self._is_first = False
@@ -87,7 +87,7 @@ class Clock:
     @property
     def total(self) -> float:
         """All seconds, reading and validation included, summed over interruptions."""
-        return self._earlier + time.monotonic() - self.began
+        return self.earlier + time.monotonic() - self.began
 
     @property
     def _running(self) -> float:

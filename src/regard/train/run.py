@@ -112,11 +112,13 @@ def _train(
         if show:
             print(text, file=sys.stderr, flush=True)
 
-    started, was_finished = time.monotonic(), float((output / RESULT).is_file())
+    started, spent = time.monotonic(), 0.0
+    if (output / RESULT).is_file():  # all seconds of a finished run
+        spent = json.loads((output / RESULT).read_text("utf-8"))["seconds"]["total"]
     plan, corpus, valid, tokenizers = _set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
-    (was_finished,) = processes.agree(was_finished)
+    (spent,) = processes.agree(spent)
     device = choose_device(plan.train.device)
     trainer = None
     while trainer is None:
@@ -141,7 +143,8 @@ def _train(
                 if resume:
                     say(f"going on after step {trainer.step:,}" if trainer.restore() else "no checkpoint yet")
                 trainer.clock.began = started
-                if was_finished:
+                if spent:
+                    trainer.clock.earlier = spent
                     trainer.history.without_improvement = 0
                 begun = (trainer.step, trainer.clock.seconds)
                 with Reporter(output, plan.train, begun, show, processes.is_first) as reporter:

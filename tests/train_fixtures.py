@@ -23,7 +23,7 @@ from regard.train.update import Updater
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
 VOCABULARY = 41
 SENTENCES = [3, 11, 5, 7, 2, 13, 6]
-QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3, metric="loss")
+QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3, metric="loss", snapshots=0)
 
 
 def counting_corpus(folder: Path) -> DataConfig:

@@ -22,7 +22,7 @@ from regard.train.validation import retrieval_score, text_vectors
 from regard.translate.evaluate import Retrieval
 
 TEMPERATURE = 0.07
-CONTRASTIVE = dataclasses.replace(QUICK, objective="contrastive", steps=40, validate_every=20)
+CONTRASTIVE = dataclasses.replace(QUICK, objective="contrastive", snapshots=2, steps=40, validate_every=20)
 
 
 def encoder(vocabulary: int = VOCABULARY) -> EncoderOnly:

@@ -13,7 +13,7 @@ from regard.config import DataConfig, TrainConfig
 from regard.errors import TrainingError
 from regard.train.diagnosis import Signs, diagnose, tokens_a_word
 
-LONGER = replace(QUICK, steps=60, validate_every=6, patience=0, metric="loss", dropout=0.0, snapshots=0)
+LONGER = replace(QUICK, steps=60, validate_every=6, patience=0, dropout=0.0)
 
 
 def causes(data: DataConfig, folder: Path, settings: TrainConfig = LONGER, **changes: Any) -> list[str]:

@@ -22,12 +22,13 @@ from regard.look.view import Look, look_at
 from regard.train.snapshots import list_snapshots, read_snapshot
 
 TEXT = "un deux trois"
+KEPT = replace(QUICK, snapshots=None)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("looked")
-    run(counting_corpus(folder), folder / "run", QUICK)
+    run(counting_corpus(folder), folder / "run", KEPT)
     return folder / "run"
 
 
@@ -63,7 +64,7 @@ def test_a_snapshot_is_looked_at_with_its_own_weights(look: Look, folder: Path) 
 
 
 def test_a_run_that_has_stopped_is_looked_at_as_its_newest_snapshot(tmp_path: Path) -> None:
-    run(counting_corpus(tmp_path), tmp_path / "run", stop_at=7)
+    run(counting_corpus(tmp_path), tmp_path / "run", KEPT, stop_at=7)
     found = command("look", tmp_path / "run", "--json")
     assert found.exit_code == 0 and json.loads(found.stdout)["model"]["step"] == list_snapshots(tmp_path / "run")[-1]
     assert _text_and_model(["un " * 500], None) == ("un " * 500, None), "no folder has so long a name"
@@ -101,7 +102,7 @@ def test_adams_moments_come_from_the_snapshot(look: Look, folder: Path) -> None:
 def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
     """Steps grow under the eyes of a visitor; the page goes on to the finished model; the run is the one without a page."""
     data, urls, seen = counting_corpus(tmp_path), list[str](), list[int]()
-    settings = replace(QUICK, steps=60, validate_every=60)
+    settings = replace(KEPT, steps=60, validate_every=60)
 
     def visit() -> None:
         while not urls:

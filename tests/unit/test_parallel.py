@@ -22,7 +22,7 @@ from regard.train.parallel import Processes
 from regard.train.plan import shared_out
 
 SETTINGS = dataclasses.replace(
-    QUICK, steps=6, batch_tokens=350, accumulate=4, validate_every=3, dropout=0.0, patience=0
+    QUICK, steps=6, batch_tokens=350, accumulate=4, validate_every=3, dropout=0.0, patience=0, snapshots=2
 )
 
 

@@ -19,11 +19,13 @@ from regard.train.plan import Plan
 from regard.train.snapshots import SNAPSHOTS, list_snapshots, read_snapshot, steps_of
 from regard.train.summary import as_text, summary, timed
 
+KEPT = replace(QUICK, snapshots=None)
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("snapshots")
-    run(counting_corpus(folder), folder / "run")
+    run(counting_corpus(folder), folder / "run", KEPT)
     return folder / "run"
 
 
@@ -50,17 +52,17 @@ def test_the_last_snapshot_is_the_finished_model(whole: Path) -> None:
 
 def test_a_run_that_was_interrupted_has_the_same_snapshots(whole: Path, tmp_path: Path) -> None:
     data = Plan.load(whole / "run.json").data
-    run(data, tmp_path / "run", stop_at=7)
+    run(data, tmp_path / "run", KEPT, stop_at=7)
     stray = tmp_path / "run" / SNAPSHOTS / "step-00000011.safetensors"
     stray.write_bytes(b"of a step that the killed run had reached")
-    run(data, tmp_path / "run", resume=True)
+    run(data, tmp_path / "run", KEPT, resume=True)
     for path in sorted((whole / SNAPSHOTS).iterdir()):
         assert path.read_bytes() == (tmp_path / "run" / SNAPSHOTS / path.name).read_bytes()
     assert list_snapshots(tmp_path / "run") == list_snapshots(whole)
 
 
 def test_snapshots_change_nothing_in_the_run(whole: Path, tmp_path: Path) -> None:
-    run(Plan.load(whole / "run.json").data, tmp_path / "run", replace(QUICK, snapshots=0))
+    run(Plan.load(whole / "run.json").data, tmp_path / "run")
     assert not (tmp_path / "run" / SNAPSHOTS).exists()
     with_them, without = read_tensors(whole), read_tensors(tmp_path / "run")
     assert all(np.array_equal(with_them[name], without[name]) for name in with_them)

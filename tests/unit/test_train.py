@@ -54,7 +54,7 @@ BATCH = {**SHAPE, "norm": "batch"}
     ids=["muon", "lstm", "batch-norm"],
 )
 def test_a_run_in_parts_is_the_run_bit_for_bit(model, changes, corpus, tmp_path):
-    settings = dataclasses.replace(QUICK, **{"validate_every": 6, "packing": False, "ema": 0.9, **changes})
+    settings = dataclasses.replace(QUICK, **{"snapshots": 2, "packing": False, "ema": 0.9, **changes})
     run(corpus, tmp_path / "whole", settings, model=model)
     for stop in (5, 7):
         run(corpus, tmp_path / "parts", settings, model=model, resume=stop > 5, stop_at=stop)

@@ -21,6 +21,7 @@ from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.train.corpora import hold_out_text
 from regard.translate.evaluate import Perplexity
 
+KEPT = dataclasses.replace(QUICK, snapshots=2)
 WORDS = "one two three four five six seven eight nine ten".split()
 
 
@@ -40,7 +41,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
 
 @pytest.mark.parametrize(("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)])
 def test_a_run_in_parts_is_the_run_bit_for_bit(text, tmp_path, architecture, packing):
-    settings = dataclasses.replace(QUICK, packing=packing, accumulate=2, batch_tokens=200)
+    settings = dataclasses.replace(KEPT, packing=packing, accumulate=2, batch_tokens=200)
     model = {**SHAPE, "architecture": architecture}
     result = run(text, tmp_path / "whole", settings, model=model)
     assert run(text, tmp_path / "parts", settings, model=model, stop_at=5) is None
@@ -82,7 +83,7 @@ def test_the_perplexity_is_that_of_the_text_written_out(text: DataConfig, tmp_pa
 
 
 def test_a_model_learns_on_from_another_and_rows_too_long_are_refused(text: DataConfig, tmp_path: Path) -> None:
-    settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
+    settings = dataclasses.replace(KEPT, steps=2, validate_every=2)
     run(text, tmp_path / "first", settings, model={**SHAPE, "architecture": "encoder-only"})
     run(text, tmp_path / "second", settings, init=tmp_path / "first")
     assert read_manifest(tmp_path / "second").task == "fill"

@@ -6,9 +6,9 @@ captions  image captions, Multi30k; scored on test_2016_flickr
 law       what was said in parliament, held out of Europarl; scored on later lines of the file
 glossary  twenty words of a firm in sentences that are made here; scored on other sentences with these words
 
-Every run is `regard train --init fr-en --pairs FILE --keep NEWS --threads 1`, with the plan that the trainer makes; one that
-was interrupted goes on. NEWS is a part of newstest2012, and what is reported a part of newstest2013. The model before and
-after is run in fp32 by the same engine, with its own beam.
+Every run is `regard train --init fr-en --pairs FILE --keep NEWS --threads 1`, with the plan that the trainer makes; two are
+trained at a time, and one that was interrupted goes on. NEWS is every tenth line of newstest2012, and what is reported every
+tenth of newstest2013. The model before and after is run in fp32 by the same engine, with its own beam.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -64,17 +65,21 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/fine-tuning"), help="where the runs are kept")
     parser.add_argument("--only", choices=["captions", "law", "glossary"], help="one of the three")
     parser.add_argument("--pairs", type=int, default=400, help="pairs of captions; half as many of law")
-    parser.add_argument("--lines", type=int, default=300, help="lines of each test set")
+    parser.add_argument("--lines", type=int, default=300, help="lines of each test set, and of the text to keep")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time, each on one thread")
     parser.add_argument(
         "--save", action="store_true", help="write benchmarks/results/fine_tuning.json and the page's table"
     )
     asked = parser.parse_args()
     asked.runs.mkdir(parents=True, exist_ok=True)
     news = every(read(asked.data / "fr-en/newstest2013"), asked.lines)
-    keep = write(asked.runs / "keep.tsv", every(read(asked.data / "fr-en/newstest2012"), asked.lines // 2))
+    keep = write(asked.runs / "keep.tsv", every(read(asked.data / "fr-en/newstest2012"), asked.lines))
     found = texts(asked.data, asked.pairs, asked.lines)
     names = [name for name in found if asked.only in (None, name)]
-    runs = {name: train(name, write(asked.runs / f"{name}.tsv", found[name][0]), keep, asked.runs) for name in names}
+    with ThreadPoolExecutor(asked.jobs) as jobs:
+        files = {name: write(asked.runs / f"{name}.tsv", found[name][0]) for name in names}
+        started = {name: jobs.submit(train, name, files[name], keep, asked.runs) for name in names}
+        runs = {name: run.result() for name, run in started.items()}
     parent, rows = regard.load(PARENT, precision="fp32"), []
     before_news = score(parent, news)
     for name, run in runs.items():
@@ -86,7 +91,10 @@ def main() -> None:
         rows.append(row | {"steps": result["steps"], "seconds": round(result["seconds"]["total"])})
         print(json.dumps(rows[-1]), flush=True)
     if asked.save:
-        columns = {key: key for key in ("text", "pairs", "before", "after", "news before", "news after", "seconds")}
+        columns = {
+            key: key for key in ("text", "pairs", "test", "before", "after", "news lines", "news before", "news after")
+        }
+        columns |= {"test": "lines", "steps": "steps", "seconds": "seconds"}
         record.save("fine_tuning", rows, {}, "sacrebleu")
         record.put_table("docs/how-to/train.md", "fine-tuning", rows, columns)
 
@@ -128,7 +136,11 @@ def train(name: str, pairs: Path, keep: Path, runs: Path) -> Path:
     if not (run / "result.json").exists():
         begin = ["--init", PARENT, "--pairs", str(pairs), "--keep", str(keep), "--threads", "1"]
         more = ["--resume"] if (run / "run.json").exists() else begin
-        subprocess.run([sys.executable, "-m", "regard", "train", "--output", str(run), *more], check=True)
+        told = runs / f"{name}.log"
+        print(f"{name}: its log is {told}", flush=True)
+        with told.open("a") as log:
+            command = [sys.executable, "-m", "regard", "train", "--output", str(run), *more]
+            subprocess.run(command, check=True, stderr=log)
     return run
 
 

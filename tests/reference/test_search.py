@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import train_fixtures as training
 from cli_fixtures import run
 from fixtures import TEXT
 from huggingface_fixtures import bert
@@ -17,7 +18,8 @@ from transformers import BertTokenizer
 
 import regard
 from regard.api import import_model
-from regard.errors import ModelError
+from regard.config import DataConfig, TrainConfig
+from regard.errors import ModelError, UsageError
 from regard.folder.manifest import read_manifest
 from regard.search.encoder import TextEncoder
 from regard.search.query import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
@@ -91,3 +93,30 @@ def test_minilm_is_asked_from_the_command_line_and_what_it_lacks_is_named(tmp_pa
             ModelError, match="must pool by the mean or .CLS., and do no more, for regard to compute it"
         ):
             import_model(theirs, tmp_path / "refused")
+
+
+@pytest.mark.parametrize("packing", [False, True])
+def test_a_learner_gets_the_vectors_of_its_teacher(tmp_path: Path, packing: bool) -> None:
+    """By its own tokens and with its own end, of a text that the teacher reads in other words."""
+    theirs, model = minilm(tmp_path / "theirs", "mean_tokens")
+    import_model(theirs, tmp_path / "teacher")
+    model.bert.takes_first = False
+    (tmp_path / "pairs.tsv").write_text("".join(f"{text[::-1]}\t{text}\n" for text in TEXT))
+    valid = {"valid_source": (str(tmp_path / "valid"),), "valid_target": (str(tmp_path / "valid"),)}
+    (tmp_path / "valid").write_text("\n".join(TEXT) + "\n")
+    data = DataConfig(pairs=(str(tmp_path / "pairs.tsv"),), wrong_language=True, force=True, sampling=0.0, **valid)
+    settings = TrainConfig(
+        objective="contrastive", teacher=str(tmp_path / "teacher"), steps=150, batch_tokens=600, learning_rate=1e-2,
+        contrast_temperature=2.0, dropout=0.0, ema=0.0, packing=packing, compile=False, patience=0,
+    )  # fmt: skip
+    shape = {"num_encoder_layers": 1, "d_model": 18, "d_ff": 40, "num_heads": 2}
+    training.run(data, tmp_path / "run", settings, model=shape)
+    wanted = pooled(model.bert, BertTokenizer.from_pretrained(theirs), TEXT)
+    learnt = TextEncoder.open(tmp_path / "run").vectors([text[::-1] for text in TEXT])
+    distances = np.square(learnt[:, None] - wanted).sum(axis=2)
+    assert (distances.argmin(axis=1) == np.arange(len(TEXT))).all()
+    assert distances.diagonal().mean() < 0.5 * np.square(wanted[:, None] - wanted).sum(axis=2).mean()
+    with pytest.raises(
+        UsageError, match="as wide as the learner, 24: got encoder-only with pooling=mean and d_model=18"
+    ):
+        training.run(data, tmp_path / "wide", settings)

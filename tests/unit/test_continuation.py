@@ -34,18 +34,10 @@ def test_a_text_has_as_many_words_as_asked_for(model: Model) -> None:
         model.write("Jane", length=0)
 
 
-def test_each_number_is_another_ending_and_the_weight_of_the_prompt(model: Model) -> None:
+def test_each_number_is_another_ending(model: Model) -> None:
     endings = [model.write("Jane", length=7, seed=5, number=number) for number in range(3)]
     assert len(set(endings)) == 3
     assert endings[1] == model.write("Jane", length=7, seed=5, number=1)
-
-    def texts(beginning: str, **settings: float) -> list[str]:
-        return [model.write(beginning, length=13, seed=seed, min_length=60, **settings) for seed in range(3)]
-
-    heavy = texts("Jane visits", context_weight=2.0)
-    assert heavy != texts("Jane visits")
-    assert heavy == texts("Jane visits", prompt_strength=2.0), "its older name"
-    assert texts("", context_weight=2.0) == texts(""), "there is none"
 
 
 def test_lines_become_one_and_lines_again_and_what_is_recent(model: Model) -> None:

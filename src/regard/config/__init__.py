@@ -153,6 +153,8 @@ class TrainConfig(Settings):
     """numbers between the two matrices of an adapter"""
     contrast_temperature: Annotated[float, "positive"] = 0.05
     """contrastive: scores are divided by it; the smaller, the more the nearest wrong answers count"""
+    teacher: str = ""
+    """contrastive: a search model, by name or folder, that reads the targets; sources get its vectors, in any language"""
     r_drop: Annotated[float, "not negative"] = 0.0
     """weight of the agreement of two dropout passes; 0 turns it off"""
     ema: Annotated[float, "fraction", "below 1"] = 0.999
@@ -244,8 +246,6 @@ class DecodeConfig(Settings):
 class GenerateConfig(Settings):
     """How chat and write use the search."""
 
-    context_weight: Annotated[float, "not negative", "at most 10"] = 0.0
-    """write, sampling: weight of the prompt in context-aware decoding (Shi et al. 2023); takes twice the time"""
     min_probability: Annotated[float, "fraction"] = 0.0
     """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
     chat_template: ChatTemplate = "lines"
@@ -254,9 +254,10 @@ class GenerateConfig(Settings):
     """chat, not with lines: what a model is told before the first turn"""
 
 
-MOVED = {"prompt_strength": "context_weight", "least_probability": "min_probability"}
+MOVED = {"least_probability": "min_probability"}
 """settings that older versions kept in [decode], with their names in [generate]"""
-GONE = ("attempts", "best_of")  # settings of older versions that are ignored: continuations to choose from
+GONE = ("attempts", "best_of", "prompt_strength", "context_weight")
+"""settings of older versions that are ignored: crutches of a story writer"""
 
 
 def with_generate_section(sections: Mapping[str, Any]) -> dict[str, Any]:

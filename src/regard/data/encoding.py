@@ -40,7 +40,8 @@ class Builder:
         if self.source_tokenizer is None:
             source = Ragged.of([()] * len(targets))
         else:
-            source = self._encode_side(self.source_tokenizer, sources, source_seed).ending_with(ends.eos_id)
+            source = self._encode_side(self.source_tokenizer, sources, source_seed)
+            source = source.ending_with(self.source_tokenizer.eos_id)
         target = self._encode_side(self.target_tokenizer, targets, target_seed)
         return source, target.beginning_with(ends.bos_id).ending_with(ends.eos_id)
 

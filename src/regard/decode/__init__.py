@@ -9,7 +9,6 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.beam import BeamSearch
-from regard.decode.combined import ContextAwareModel as ContextAwareModel
 from regard.decode.combined import EnsembleModel as EnsembleModel
 from regard.decode.constraints import Constraints as Constraints
 from regard.decode.constraints import Rules

@@ -107,7 +107,7 @@ def written_reply(
     limit = min(len(prompt.prefix) + (decode.max_length or prompt.num_default), max_output(translator))
     method: Literal["greedy", "sample"] = "sample" if decode.method == "sample" else "greedy"
     decode = replace(decode, method=method, n_best=1, max_length=limit)
-    return continue_text(translator.engine, translator, prompt, decode, options, number=len(turns) // 2)
+    return continue_text(translator.engine, translator, prompt, decode, number=len(turns) // 2)
 
 
 class Judge:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import DecodeConfig, GenerateConfig
-from regard.decode import Constraints, ContextAwareModel, StepModel, StepRecord, stream
+from regard.config import DecodeConfig
+from regard.decode import Constraints, StepModel, StepRecord, stream
 from regard.errors import ModelError, UsageError
 from regard.generate import STORY_WORDS
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt, to_lines, to_one_line
@@ -29,7 +29,6 @@ def continue_text(
     translator: Translator,
     prompt: Prompt,
     decode: DecodeConfig,
-    options: GenerateConfig,
     *,
     number: int = 0,
     stops: Sequence[str] = (),
@@ -37,9 +36,6 @@ def continue_text(
 ) -> Iterator[TextChunk]:
     """A chunk for each step; num_top: most probable tokens shown with each token."""
     prefix = prompt.prefix
-    is_sampled = decode.method == "sample" and bool(prefix)
-    if is_sampled and options.context_weight:
-        model = ContextAwareModel(model, len(prefix), options.context_weight)
 
     def steps() -> Iterator[Step]:
         history: list[StepRecord] | None = [] if num_top else None
@@ -59,8 +55,8 @@ def write(
 
     settings: changes to the model's own settings.
     """
-    [prompt], decode, options = _prompts(translator, [text], settings, length)
-    chunks = continue_text(translator.engine, translator, prompt, decode, options, number=number)
+    [prompt], decode = _prompts(translator, [text], settings, length)
+    chunks = continue_text(translator.engine, translator, prompt, decode, number=number)
     return _words(chunks, length, starts_apart=text[-1:].isspace())
 
 
@@ -68,9 +64,7 @@ def write_all(
     translator: Translator, texts: Sequence[str], *, length: int = STORY_WORDS, number: int = 0, **settings: Any
 ) -> list[str]:
     """The continuation of each text, as `write` gives it for `number` and those after it; all are searched together."""
-    prompts, decode, options = _prompts(translator, texts, settings, length)
-    if options.context_weight:
-        raise UsageError("texts continued together go without context_weight: got it; set it to 0")
+    prompts, decode = _prompts(translator, texts, settings, length)
     asked = [
         SearchInput([], decode, Constraints(prefix=prompt.prefix), number + place)
         for place, prompt in enumerate(prompts)
@@ -97,16 +91,16 @@ class LineWriter:
 
 def _prompts(
     translator: Translator, texts: Sequence[str], settings: Mapping[str, Any], length: int
-) -> tuple[list[Prompt], DecodeConfig, GenerateConfig]:
-    """What is read of each text, and the settings with room for `length` words after it."""
-    decode, options = translator.manifest.generate_with({"method": "sample", **settings}, unsampled="greedy")
+) -> tuple[list[Prompt], DecodeConfig]:
+    """What is read of each text, and the search with room for `length` words after it."""
+    decode, _ = translator.manifest.generate_with({"method": "sample", **settings}, unsampled="greedy")
     room = max_output(translator)
     if not 1 <= length < room:
         raise UsageError(f"length must be from 1 to {room - 1}, as the model has room for: got {length}; give another")
     num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length), decode.max_length or room)
     prompts = [text_prompt(translator, text, num_tokens) for text in texts]
     longest = max((len(each.prefix) for each in prompts), default=0)
-    return prompts, replace(decode, n_best=1, max_length=min(longest + num_tokens, room)), options
+    return prompts, replace(decode, n_best=1, max_length=min(longest + num_tokens, room))
 
 
 def _words(chunks: Iterator[TextChunk], length: int, *, starts_apart: bool) -> Iterator[str]:

@@ -171,6 +171,10 @@ class JsonTokenizer(_ImportedTokenizer):
         with _damage_told(self._name):
             return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
+    def _encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        with _damage_told(self._name):
+            return [list(each.ids) for each in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
     def _decode(self, ids: list[int]) -> str:
         with _damage_told(self._name):
             return str(self._tokenizer.decode(ids, skip_special_tokens=False))

@@ -20,8 +20,10 @@ from regard.data.batches import Batch, Masking
 from regard.data.running_text import RunningText, RunningTextStream, TextChunks, encode_documents
 from regard.engine import num_cores
 from regard.errors import UsageError
+from regard.folder.catalogue import find
+from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import PAD_ID, TokenizerBase
-from regard.train.corpora import Text, Tokenizers
+from regard.train.corpora import Text, Tokenizers, load_tokenizers
 from regard.train.loss import Tensors
 from regard.train.parallel import Processes
 from regard.train.plan import Plan
@@ -49,6 +51,10 @@ def make_stream(
         return RunningTextStream(
             chunks, batch_tokens=train.batch_tokens, packing=packing, masking=masking, seed=train.seed
         )
+    if train.teacher:
+        folder = find(train.teacher)
+        own = read_manifest(folder)
+        tokenizers = tokenizers[0], load_tokenizers(folder, own.tokenizer, own.model)[0]
     # A GPU is faster than one process can encode; a CPU is not.
     own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0

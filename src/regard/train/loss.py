@@ -9,7 +9,12 @@ dropout, in both directions. An encoder for search is trained with
     loss = mean_i [ - log softmax_j(s_ij)[i] - log softmax_j(s_ji)[i] ] / 2
 
 van den Oord et al. 2018 (InfoNCE), in both directions as Radford et al. 2021: every other passage of the batch is a
-wrong answer to a query. The same encoder reads both sides.
+wrong answer to a query. The same encoder reads both sides, or a teacher the passages, whose vectors are then learnt:
+
+    loss + mean_i |query_i - passage_i|^2 / temperature
+
+Reimers and Gurevych 2020: a learner that reads the translations of what the teacher reads has the teacher's vectors in
+both languages. Differs from the paper: it has the distance alone.
 """
 
 from typing import Any, NamedTuple, cast
@@ -21,6 +26,9 @@ from torch.nn import functional as F
 
 from regard.config import TrainConfig
 from regard.data.batches import num_asked
+from regard.engine.torch import load_model
+from regard.errors import UsageError
+from regard.folder.catalogue import find
 from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
 from regard.model.recurrent import RecurrentEncoderDecoder
@@ -66,6 +74,8 @@ class BatchLoss(nn.Module):
         if settings.objective == "contrastive":
             self.function = contrastive_loss
             self.options = {"temperature": settings.contrast_temperature}
+            if settings.teacher:
+                self.options["teacher"] = _teacher(settings.teacher, model.config.d_model).to(device)
         # Elsewhere a step may be split, and a part may hold more masks than its share.
         elif settings.objective == "masked" and settings.packing and device.type == "cuda":
             self.options["asked_share"] = settings.mask_share
@@ -175,19 +185,30 @@ def symmetric_divergence(
     return ((forward + backward) / 2 * counts).sum()
 
 
-def contrastive_loss(model: EncoderOnly, batch: Tensors, *, packed: bool, longest: int, temperature: float) -> Sums:
+def contrastive_loss(
+    model: EncoderOnly,
+    batch: Tensors,
+    *,
+    packed: bool,
+    longest: int,
+    temperature: float,
+    teacher: EncoderOnly | None = None,
+) -> Sums:
     """The mean over the pairs, times the number of target tokens, because a step divides by these.
 
-    The passage is the target's output: its tokens and the end, as the encoder reads any text.
+    The passage is the target's output: its tokens and the end, as the encoder reads any text; a teacher's are its own.
     """
     source_layout = _layout(batch.source_lengths, batch.source, packed, longest)
     queries = sentence_vectors(model.encode(batch.source, source_layout), source_layout)
     passage_layout = _layout(batch.target_lengths, batch.target_output, packed, longest)
-    passages = sentence_vectors(model.encode(batch.target_output, passage_layout), passage_layout)
+    passages = sentence_vectors((teacher or model).encode(batch.target_output, passage_layout), passage_layout)
     pad_id = model.config.pad_id
     is_pair = _begins_with_a_token(batch.target_output, passage_layout, pad_id)
     with torch.autocast(queries.device.type, enabled=False):
         loss = pair_loss(queries, passages, is_pair, temperature)
+        if teacher is not None:
+            distances = (queries - passages).square().sum(dim=1) / temperature
+            loss = loss + (distances * is_pair).sum() / is_pair.sum().clamp(min=1)
     loss = loss * (batch.target_output != pad_id).sum()
     return Sums(loss, loss)
 
@@ -203,6 +224,17 @@ def pair_loss(
     right = scores.diagonal()
     surprise = (scores.logsumexp(dim=0) + scores.logsumexp(dim=1)) / 2 - right
     return (surprise * is_pair).sum() / is_pair.sum().clamp(min=1)
+
+
+def _teacher(name: str, width: int) -> EncoderOnly:
+    """The encoder whose vectors are learnt."""
+    model, manifest = load_model(find(name))
+    if not isinstance(model, EncoderOnly) or manifest.pooling != "mean" or model.config.d_model != width:
+        got = f"{model.config.architecture} with pooling={manifest.pooling} and d_model={model.config.d_model}"
+        raise UsageError(
+            f"a teacher must be an encoder with mean vectors as wide as the learner, {width}: got {got}; set d_model"
+        )
+    return model.requires_grad_(False)
 
 
 def _begins_with_a_token(tokens: Tensor, layout: Layout, pad_id: int) -> Bool[Tensor, " sequences"]:

@@ -84,7 +84,8 @@ def trial_batch(num_tokens: int, model: ModelConfig, settings: TrainConfig, devi
     num_sentences = num_tokens // (SENTENCE if is_running else 2 * SENTENCE)
     shape = (1, num_sentences * SENTENCE) if settings.packing else (num_sentences, SENTENCE)
     source = torch.randint(4, model.source_vocab_size, shape, device=device)
-    target = torch.randint(4, model.target_vocab_size, shape, device=device)
+    vocab_size = 8 if settings.teacher else model.target_vocab_size  # any token that a teacher has as well
+    target = torch.randint(4, vocab_size, shape, device=device)
     lengths = torch.full((num_sentences,), SENTENCE, dtype=torch.int32, device=device)
     if is_running:
         return Tensors(source[:, :0], torch.zeros_like(lengths), target, target, lengths)

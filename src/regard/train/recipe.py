@@ -145,6 +145,7 @@ def check(request: Request) -> None:
         (data.lesson and has_files, f"a lesson makes its own text: got lesson={data.lesson} and files of text as well"),
         (contrasts and architecture != "encoder-only", f"objective=contrastive trains an encoder alone: got {kind}"),
         (contrasts and not data.joint, "objective=contrastive reads both sides with one encoder: got joint=false"),
+        (train.teacher and not contrasts, f"teacher is for objective=contrastive: got it with {objective=!s}"),
         (contrasts and train.r_drop, f"r_drop is for words that are predicted: got {train.r_drop} with {objective=!s}"),
         (alone and architecture != alone, f"objective={objective} trains a model that is {alone}: got {kind}"),
         (

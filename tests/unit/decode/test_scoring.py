@@ -1,14 +1,14 @@
-"""The array operations of a search, context-aware decoding, ensembles, and the log-probability of given outputs."""
+"""The array operations of a search, ensembles, and the log-probability of given outputs."""
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toys import BOS, EOS, ToyModel, hashed, log_probabilities
+from toys import EOS, ToyModel, hashed, log_probabilities
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.decode import ContextAwareModel, EnsembleModel, score, search
+from regard.decode import EnsembleModel, score, search
 from regard.decode.arrays import arrays_of
 
 
@@ -47,33 +47,6 @@ def test_log_softmax_is_right_and_leaves_its_argument_alone(dtype):
     np.testing.assert_allclose(of_numpy, of_torch, rtol=1e-6)
     np.testing.assert_allclose(np.exp(of_numpy).sum(axis=1), [1, 0, 1], rtol=1e-6)
     np.testing.assert_allclose(of_numpy[0, 1], -np.log1p(np.exp(-1)), rtol=1e-6)
-
-
-GIVEN = [4, 9, 5]
-VOCAB = 11
-
-
-def holding_on(logits, strength: float, device: str | None = None) -> ContextAwareModel:
-    return ContextAwareModel(ToyModel(logits, device), len(GIVEN), strength)
-
-
-@pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
-def test_both_readings_are_compared(device):
-    logits, strength = hashed(VOCAB), 0.5
-    model = holding_on(logits, strength, device)
-    inner = ToyModel(logits, device)
-    state = model.start([[3]])
-    for token in (BOS, *GIVEN, 7):
-        found, state = model.step(inner.array(np.array([token])), state)
-    state = state.select(inner.array(np.array([0, 0])))
-    found, _ = model.step(inner.array(np.array([8, 6])), state)
-    for row, last in zip(np.asarray(found), (8, 6), strict=True):
-        with_it = log_probabilities(logits, [3], [*GIVEN, 7, last])
-        without = log_probabilities(logits, [3], [7, last])
-        scores = with_it + strength * np.clip(with_it - without, -3, 3)
-        scores[with_it < with_it.max() + np.log(0.05)] = -np.inf
-        expected = scores - np.log(np.exp(scores).sum())
-        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
 
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]

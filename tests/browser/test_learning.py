@@ -1,6 +1,6 @@
 """A run of `regard train --recipe learn-reverse`, seen to learn: the slider, the curves, a training step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +82,32 @@ def test_the_output_follows_the_slider(window: Window, server: Server, folder: P
         written.append(page.locator("#sentence .to").text_content())
         assert written[-1] == server.session.learning(0, steps[stop]).translation
     assert written[0] != written[1] == WRITTEN
+
+
+def test_a_saved_file_has_the_slider_too(windows: Callable[..., Window], folder: Path, tmp_path: Path) -> None:
+    """With no network the page runs each snapshot itself, on any sentence; a step is taken apart by Python alone."""
+    look = look_at(folder, TEXT)
+    look.save(tmp_path / "lesson.html")
+    page = windows(offline=True).goto(address_of((tmp_path / "lesson.html").as_uri(), "learning"))
+    steps = list_snapshots(folder)
+    expect(page.locator("#snapshot-told")).to_contain_text("the finished model")
+    for text in (TEXT, "b c d"):
+        for stop in (len(steps) // 2, len(steps) - 1):
+            slide(page, stop)
+            expect(page.locator("#snapshot-told")).to_contain_text(f"step {steps[stop]}")
+            run = look.session.learning(look.session.text(text).number, steps[stop])
+            expect(page.locator("#sentence .to")).to_have_text(run.translation)
+            weights = run.trace["decoder.layers.0.cross_attention.weights"]
+            most = min(weights.shape[1:]) - 1
+            found = max(sum(head[i, i] for i in range(most)) / max(1, most) for head in weights)
+            shown = max(each.value for each in shown_in(page.locator("#panel"), "td[data-role=diagonal]"))
+            assert shown == pytest.approx(found, rel=1e-4), (text, stop)
+        page.fill("#ask-text", "b c d")
+        page.keyboard.press("Enter")
+    assert not page.locator("#take-step").count()
+    slide(page, len(steps))
+    expect(page.locator("#snapshot-told")).to_contain_text("the finished model")
+    assert page.locator("#ask-model option").count() == 1
 
 
 def test_the_open_number_follows_the_slider(window: Window, server: Server, folder: Path) -> None:

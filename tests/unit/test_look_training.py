@@ -15,6 +15,7 @@ from train_fixtures import QUICK, counting_corpus, metrics, run
 
 from regard.cli.serve import _text_and_model
 from regard.folder.checkpoint import read_tensors
+from regard.look import page_engine
 from regard.look.document import describe
 from regard.look.live import served_live
 from regard.look.server import chain, get, post
@@ -46,6 +47,18 @@ def test_the_run_is_described(look: Look, folder: Path) -> None:
     assert [line["step"] for line in described["valid"]] == [6, 12]
     assert described["probes"]["12"] == read_snapshot(folder, 12).probes
     assert described["warning"] == metrics(folder, "warning")[-1]["text"], "twelve steps teach nothing"
+
+
+def test_a_saved_page_carries_the_snapshots_it_has_room_for(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    carried, steps = page_engine.carried_steps(look.session), list_snapshots(look.session.training.folder)
+    monkeypatch.setattr(
+        page_engine,
+        "MAX_SNAPSHOT_BYTES",
+        sum(p.numel() for p in look.session.original.subject.network.parameters()) * len(steps) // 2,
+    )
+    page = look.html()
+    assert carried == steps and page_engine.carried_steps(look.session) == steps[::2]
+    assert [step for step in steps if f'id="model-0-{step}"' in page] == steps[::2]
 
 
 def test_a_snapshot_is_looked_at_with_its_own_weights(look: Look, folder: Path) -> None:

@@ -42,7 +42,7 @@ def look(
     """Show every number on the way from words to words.
 
     A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
-    nothing is served: what was asked for is written. Of a RUN of  regard train  the served page has a slider that
+    nothing is served: what was asked for is written. Of a RUN of  regard train  the page has a slider that
     shows how it learnt; without a TEXT, on a sentence of its validation text.
     """
     from regard.cli.model_choice import ModelChoice

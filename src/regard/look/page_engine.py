@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,10 @@ from regard.look.run import Run
 from regard.look.session import Session
 from regard.look.single_file import as_json, link, read_page
 from regard.look.subject import Subject
+from regard.train.snapshots import list_snapshots, weights_of
 
 MAX_MODEL_BYTES = 300_000_000  # largest weights that a file carries
+MAX_SNAPSHOT_BYTES = 20_000_000  # the same of all snapshots of its training together
 _KNOWN_PARTS = frozenset(
     "BPE WordPiece Sequence NFC NFD NFKC NFKD Lowercase StripAccents BertNormalizer Prepend Replace ByteLevel Split "
     "Digits BertPreTokenizer Metaspace ByteFallback Fuse Strip".split()
@@ -73,7 +76,7 @@ def setup(session: Session | None, models: list[Document]) -> Document:
     first = session and {
         "text": session.original.text,
         "sentence": session.original.sentence,
-        "decode": [to_dict(session.decode) for _ in session.unchanged],
+        "decode": [to_dict(session.decode) for _ in models],
         "plain": session.options.plain,
         "split": session.options.split,
     }
@@ -98,6 +101,16 @@ def model(run: Run, place: Place) -> Document:
     }
 
 
+def carried_steps(session: Session) -> list[int]:
+    """The snapshots of a finished model's run that a page has room for, evenly chosen."""
+    training, own = session.training, session.original.subject
+    if training is None or own.step is not None:
+        return []
+    steps = list_snapshots(training.folder)
+    size = sum(each.numel() for each in own.network.parameters())
+    return steps[:: max(1, math.ceil(len(steps) * size / MAX_SNAPSHOT_BYTES))]
+
+
 def contents(session: Session) -> dict[str, str]:
     """The elements of a page that carries its models, by id."""
     found: dict[str, str] = {}
@@ -111,5 +124,10 @@ def contents(session: Session) -> dict[str, str]:
             return {"id": f"model-{number}-{name}"}
 
         models.append(model(run, place))
+    for step in carried_steps(session):
+        assert session.training
+        files = {**models[0]["files"], "weights": {"id": f"model-0-{step}"}}
+        found[f"model-0-{step}"] = base64.b64encode(weights_of(session.training.folder, step)).decode()
+        models.append({**model(session.learning(0, step), lambda name: {"id": name}), "files": files})
     engine = script().replace("</script", "<\\/script")
     return {"regard-engine": engine, "regard-models": as_json(setup(session, models)), **found}

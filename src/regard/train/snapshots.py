@@ -144,6 +144,13 @@ def read_snapshot(run: Path, step: int) -> Snapshot:
     return Snapshot(described["step"], tensors, (first, second), described["probes"])
 
 
+def weights_of(run: Path, step: int) -> bytes:
+    """The int8 weights of a step as a file of their own, without Adam's moments."""
+    with safetensors.safe_open(_path(run / SNAPSHOTS, step), framework="np") as file:
+        names = [name for name in file.keys() if not name.startswith((_FIRST, _SECOND))]
+        return safetensors.numpy.save({name: file.get_tensor(name) for name in names})
+
+
 def probes_of(run: Path, step: int) -> list[dict[str, str]]:
     """What the model wrote at a step, without its weights."""
     with safetensors.safe_open(_path(run / SNAPSHOTS, step), framework="np") as file:

@@ -83,7 +83,7 @@ export async function learningView(app) {
 			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written))),
 		),
 		await diagonals(app),
-		await stepCard(app),
+		app.data.engineName === "python" ? await stepCard(app) : "",
 		...(app.doc.training ? await taken(app, app.doc.training) : []),
 	];
 }

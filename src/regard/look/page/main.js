@@ -9,6 +9,7 @@ import { button, span } from "./dom.js";
 import { embeddingPanel } from "./embedding.js";
 import { Explanation } from "./explanation.js";
 import { headsPanel } from "./heads.js";
+import { learningView, openLearning } from "./learning.js";
 import { overviewPanel } from "./overview.js";
 import { attentionLinesPanel } from "./attention_lines.js";
 import { figureOne } from "./map.js";
@@ -35,13 +36,13 @@ const weightsPanel = {
 	draw: async (app) => (await import("./weights.js")).weightsView(app),
 };
 
-/** The training run behind the model, which a server alone has. @type {Panel} */
+/** The training run behind the model. @type {Panel} */
 const learningPanel = {
 	id: "learning",
 	title: "Training",
 	keys: ["head"],
 	fits: (app) => app.training !== null,
-	draw: async (app) => (await import("./learning.js")).learningView(app),
+	draw: learningView,
 };
 
 /** @type {Panel[]} */
@@ -294,7 +295,7 @@ async function start() {
 	listenToKeys(player);
 	listenToTheme(app);
 	await openAsk(app, part("ask"), part("engine"));
-	if (data.engineName === "python") await (await import("./learning.js")).openLearning(app, part("learning"));
+	if (data.engineName !== "none") await openLearning(app, part("learning"));
 	drawHead(app);
 	drawTabs(app);
 	drawText();

@@ -42,13 +42,16 @@ export class DataSource {
 
 	/** The models that can be asked, by name. @returns {Promise<{ name: string, task: string, language: string }[]>} */
 	async models() {
-		return engine ? engine.models : fetchJson("api/models");
+		return engine ? engine.models.filter((each) => each.step === null) : fetchJson("api/models");
 	}
 
 	/** A text through a model, which is named by its place among `models`. @param {string} text @param {number} model @returns {Promise<Doc>} */
 	async text(text, model) {
-		const request = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text, model }) };
-		const document = await fetchJson("api/text", request);
+		return this.keep(await fetchJson("api/text", asJson({ text, model })));
+	}
+
+	/** @param {Doc} document */
+	keep(document) {
 		this.documents.set(document.run, document);
 		return document;
 	}
@@ -56,9 +59,8 @@ export class DataSource {
 	/** @returns {Promise<Doc>} */
 	async open() {
 		const document = this.embedded?.document ?? (await fetchJson("api/document"));
-		this.documents.set(document.run, document);
-		if (document.compare) this.documents.set(document.compare.run, document.compare);
-		return document;
+		if (document.compare) this.keep(document.compare);
+		return this.keep(document);
 	}
 
 	/** @param {number} run @returns {Doc} */
@@ -112,25 +114,33 @@ export class DataSource {
 		return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
 	}
 
+	/** The same text unchanged, one of its sentences, at a step. @param {number} run @param {number | undefined} number @param {number | null} step */
+	same(run, number, step) {
+		const { title, model } = this.document(run);
+		return [...this.documents.values()].find((doc) => !doc.changes && !doc.training && doc.sentence === number && doc.title === title && doc.model.name === model.name && doc.model.step === step);
+	}
+
 	/** Another sentence of the same text. @param {number} run @param {number} number from 0 @returns {Promise<Doc>} */
 	async sentence(run, number) {
-		const known = [...this.documents.values()].find((doc) => !doc.changes && doc.sentence === number && doc.title === this.document(run).title && doc.model.name === this.document(run).model.name);
-		if (known) return known;
-		const document = await fetchJson(`api/sentence?run=${run}&number=${number}`);
-		this.documents.set(document.run, document);
-		return document;
+		const known = this.same(run, number, this.document(run).model.step);
+		return known ?? this.keep(await fetchJson(`api/sentence?run=${run}&number=${number}`));
 	}
 
 	/** The run of training behind the model, or null. @returns {Promise<Learning | null>} */
 	async training() {
-		return fetchJson("api/training");
+		return engine ? (this.embedded?.training ?? null) : fetchJson("api/training");
 	}
 
 	/** The text of a run at a step of its training; with a reference, a training step. @param {number} run @param {number | null} step null: the finished model @param {string} [reference] @returns {Promise<Doc>} */
 	async learning(run, step, reference) {
-		const document = await fetchJson("api/training", asJson({ run, step, reference }));
-		this.documents.set(document.run, document);
-		return document;
+		if (engine) {
+			const { title, sentence } = this.document(run);
+			const known = this.same(run, sentence, step);
+			if (known) return known;
+			const found = await this.text(title, engine.models.findIndex((each) => each.step === step));
+			return sentence ? this.sentence(found.run, sentence) : found;
+		}
+		return this.keep(await fetchJson("api/training", asJson({ run, step, reference })));
 	}
 
 	/** The arithmetic of a gradient or an updated weight. @param {Place} place @param {number} run @returns {Promise<Derivation>} */
@@ -140,9 +150,7 @@ export class DataSource {
 
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
-		const answer = await fetchJson("api/whatif", asJson({ run, edits }));
-		this.documents.set(answer.run, answer.document);
-		return answer.document;
+		return this.keep((await fetchJson("api/whatif", asJson({ run, edits }))).document);
 	}
 
 	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{token_strings: string[], probabilities: number[]}>} */

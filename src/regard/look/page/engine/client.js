@@ -7,7 +7,7 @@ export class Client {
 	constructor(script, setup) {
 		const address = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
 		this.worker = new Worker(address);
-		this.models = setup.models.map((each) => ({ name: each.name, task: each.manifest.task, language: each.manifest.source_language || each.manifest.target_language }));
+		this.models = setup.models.map((each) => ({ name: each.name, task: each.manifest.task, language: each.manifest.source_language || each.manifest.target_language, step: each.template.model.step }));
 		/** @type {Map<number, { resolve: (found: any) => void, reject: (error: Error) => void }>} */
 		this.waiting = new Map();
 		this.count = 0;

@@ -138,6 +138,7 @@ def test_another_language_is_told_once_and_translated_all_the_same(folder: Path)
     assert_one_warning(piped.stderr, "in en, and fr-en reads fr")
     german = run("translate", "-m", folder, GERMAN)
     assert "no model that is installed reads that" in german.stderr
+    assert run("look", "-m", folder, GERMAN, "--json").stderr == german.stderr
 
 
 def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> None:

@@ -54,8 +54,10 @@ def look(
     if model and _is_run(model) and not _is_run(model, "result.json"):
         seen = _unfinished(Path(model), text, options, **asked)
     else:
-        # The same choice as `translate` makes.
-        seen = ModelChoice(model, source, target, **opening).load_for([text]).look(text, **options, **asked)
+        choice = ModelChoice(model, source, target, **opening)  # the same as `translate` makes
+        loaded = choice.load_for([text])
+        seen = loaded.look(text, **options, **asked)
+        choice.check([text], loaded)
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:

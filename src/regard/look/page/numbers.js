@@ -25,13 +25,20 @@ export function count(value) {
 
 /** The text of tokens. @param {string[]} tokenStrings */
 export function textOf(tokenStrings) {
-	return tokenStrings.join("").replaceAll("▁", " ").trim();
+	return tokenStrings.map(signOf).join("").replaceAll("▁", " ").trim();
 }
 
 /** A token as it is read: a word's first token bare, its later tokens after a middle dot. @param {string} tokenString */
 export function readable(tokenString) {
 	if (tokenString.startsWith("▁")) return tokenString.slice(1) || "␣";
-	return isSpecial(tokenString) ? tokenString : `·${tokenString}`;
+	return isSpecial(tokenString) ? signOf(tokenString) : `·${tokenString}`;
+}
+
+/** The sign of a token of one byte, <0x5E>, or its number. @param {string} tokenString */
+function signOf(tokenString) {
+	const byte = Number(/^<(0x[0-9A-F]{2})>$/.exec(tokenString)?.[1] ?? 0);
+	if (byte > 32 && byte < 127) return String.fromCharCode(byte);
+	return byte ? `‹${tokenString.slice(3, 5)}›` : tokenString;
 }
 
 /** @param {string} tokenString */
@@ -42,7 +49,7 @@ export function isSpecial(tokenString) {
 /** The words of a sentence, each put together from its tokens. @param {string[]} tokenStrings @param {number[][]} words @returns {string[]} */
 export function joined(tokenStrings, words) {
 	return words.map(([first = 0, last = 0]) => {
-		const text = tokenStrings.slice(first, last + 1).join("");
+		const text = tokenStrings.slice(first, last + 1).map(signOf).join("");
 		return text.startsWith("▁") ? text.slice(1) : text;
 	});
 }
@@ -58,5 +65,5 @@ export function wave(place, feature, width) {
 /** The tokens of a sentence as they are read; its words say which tokens go on with one. @param {Side | null} side */
 export function tokenLabels(side) {
 	const first = new Set(side?.words.map(([start]) => start));
-	return (side?.token_strings ?? []).map((tokenString, i) => (first.has(i) ? tokenString.replace(/^▁/, "") || "␣" : readable(tokenString)));
+	return (side?.token_strings ?? []).map((tokenString, i) => (first.has(i) ? signOf(tokenString).replace(/^▁/, "") || "␣" : readable(tokenString)));
 }

@@ -44,7 +44,7 @@ class ReadingReport:
 
     def refuse(self, where: str, problem: str) -> None:
         if self.strict_advice:
-            raise DataError(f"{where}: every line must be usable: this one is {problem}; {self.strict_advice}")
+            raise DataError(f"{where}: every line must be usable: got {problem}; {self.strict_advice}")
         self.unusable[problem] += 1
         if len(self.named) < _NUM_NAMED:
             self.named.append(f"{where}: {problem}")

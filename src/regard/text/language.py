@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from regard.errors import UsageError
 from regard.text.normalise import normalise_text
 
-MIN_LINES = 1000  # lines of a corpus whose languages are judged; a smaller one is better looked at by a person
+MIN_LINES = 200  # lines of a corpus whose languages are judged; a smaller one is better looked at by a person
 _MIN_LETTERS, _SURE = 40, 0.8  # letters and probability of a line that is judged
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100

@@ -98,8 +98,9 @@ class Plan:
             files = from_dict(TokenizerFiles, values.get("tokenizer", {}), f"{path} tokenizer")
             return cls(**sections, init=str(values["init"]), tokenizer=files, reasons=values.get("reasons", {}))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise TrainingError(
-                f"{path.parent} must be the folder of an earlier run: {error}; leave out --resume"
+                f"{path.parent} must be the folder of an earlier run: {path.name}: {reason}; leave out --resume"
             ) from error
 
     def describe(self, device: str, seconds: float | None = None) -> str:

@@ -42,12 +42,12 @@ export class DataSource {
 
 	/** The models that can be asked, by name. @returns {Promise<{ name: string, task: string, language: string }[]>} */
 	async models() {
-		return engine ? engine.models.filter((each) => each.step === null) : fetchJson("api/models");
+		return engine ? engine.models.filter((each) => each.step === null) : ask("api/models");
 	}
 
 	/** A text through a model, which is named by its place among `models`. @param {string} text @param {number} model @returns {Promise<Doc>} */
 	async text(text, model) {
-		return this.keep(await fetchJson("api/text", asJson({ text, model })));
+		return this.keep(await ask("api/text", { text, model }));
 	}
 
 	/** @param {Doc} document */
@@ -58,7 +58,7 @@ export class DataSource {
 
 	/** @returns {Promise<Doc>} */
 	async open() {
-		const document = this.embedded?.document ?? (await fetchJson("api/document"));
+		const document = this.embedded?.document ?? (await ask("api/document"));
 		if (document.compare) this.keep(document.compare);
 		return this.keep(document);
 	}
@@ -93,7 +93,7 @@ export class DataSource {
 		const shape = name.startsWith("param:") ? document.parameters[name.slice("param:".length)] : document.tensors[name]?.shape;
 		if (!shape) throw new Error(`The trace has no ${name}.`);
 		const isCarried = this.embedded && (!engine || name + (run ? `?run=${run}` : "") in this.embedded.tensors);
-		const data = isCarried ? this.carried(name, run, row) : await fetchNumbers(name, run, row);
+		const data = isCarried ? this.carried(name, run, row) : await ask(`api/tensor/${name}?run=${run}${row === undefined ? "" : `&row=${row}`}`);
 		if (row === undefined) return new Tensor(name, shape, data);
 		const width = shape[shape.length - 1] ?? 1;
 		const one = data.length === width ? data : data.subarray(row * width, (row + 1) * width);
@@ -123,12 +123,12 @@ export class DataSource {
 	/** Another sentence of the same text. @param {number} run @param {number} number from 0 @returns {Promise<Doc>} */
 	async sentence(run, number) {
 		const known = this.same(run, number, this.document(run).model.step);
-		return known ?? this.keep(await fetchJson(`api/sentence?run=${run}&number=${number}`));
+		return known ?? this.keep(await ask(`api/sentence?run=${run}&number=${number}`));
 	}
 
 	/** The run of training behind the model, or null. @returns {Promise<Learning | null>} */
 	async training() {
-		return engine ? (this.embedded?.training ?? null) : fetchJson("api/training");
+		return engine ? (this.embedded?.training ?? null) : ask("api/training");
 	}
 
 	/** The text of a run at a step of its training; with a reference, a training step. @param {number} run @param {number | null} step null: the finished model @param {string} [reference] @returns {Promise<Doc>} */
@@ -140,42 +140,42 @@ export class DataSource {
 			const found = await this.text(title, engine.models.findIndex((each) => each.step === step));
 			return sentence ? this.sentence(found.run, sentence) : found;
 		}
-		return this.keep(await fetchJson("api/training", asJson({ run, step, reference })));
+		return this.keep(await ask("api/training", { run, step, reference }));
 	}
 
 	/** The arithmetic of a gradient or an updated weight. @param {Place} place @param {number} run @returns {Promise<Derivation>} */
 	async chain({ name, index }, run) {
-		return fetchJson(`api/chain/${name}?run=${run}&index=${index}`);
+		return ask(`api/chain/${name}?run=${run}&index=${index}`);
 	}
 
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
-		return this.keep((await fetchJson("api/whatif", asJson({ run, edits }))).document);
+		return this.keep((await ask("api/whatif", { run, edits })).document);
 	}
 
 	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{token_strings: string[], probabilities: number[]}>} */
 	async probability(run, step, text) {
-		return fetchJson(`api/probability?run=${run}&step=${step}&text=${encodeURIComponent(text)}`);
+		return ask(`api/probability?run=${run}&step=${step}&text=${encodeURIComponent(text)}`);
 	}
 
 	/** @param {number} run @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
 	async neighbours(run, token, side) {
 		const carried = this.embedded?.neighbours?.[run]?.[`${side}:${token}`];
 		if (carried) return carried;
-		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
+		return (await ask(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
 	/** How each head of an attention changes the log-probability of each token of the output. @param {number} run @param {string} attention @returns {Promise<number[][]>} */
 	async effects(run, attention) {
 		const key = `${run}/${attention}`;
-		const known = this.known.get(key) ?? (await fetchJson(`api/effects/${attention}?run=${run}`)).effects;
+		const known = this.known.get(key) ?? (await ask(`api/effects/${attention}?run=${run}`)).effects;
 		this.known.set(key, known);
 		return known;
 	}
 
 	/** Passages, one a line, the nearest to the sentence first. @param {number} run @param {string} passages @returns {Promise<{text: string, cosine: number}[]>} */
 	async nearest(run, passages) {
-		return (await fetchJson("api/nearest", asJson({ run, passages }))).passages;
+		return (await ask("api/nearest", { run, passages })).passages;
 	}
 
 	/** The text of a source file, where the page contains it. @param {string} file @returns {string | undefined} */
@@ -186,30 +186,17 @@ export class DataSource {
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
 		const carried = this.embedded?.planes?.[run];
-		return carried ?? fetchJson(`api/pca?run=${run}`);
+		return carried ?? ask(`api/pca?run=${run}`);
 	}
 }
 
-/** @param {unknown} body @returns {RequestInit} */
-function asJson(body) {
-	return { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-}
-
-/** @param {string} address @param {RequestInit} [request] @returns {Promise<any>} */
-async function fetchJson(address, request) {
+/** What the engine answers: JSON, or the numbers of a tensor. @param {string} address @param {object} [body] @returns {Promise<any>} */
+async function ask(address, body) {
 	if (!isLive) throw new Error(LIVE_ONLY);
-	if (engine) return engine.ask(address, request?.body && JSON.parse(String(request.body)));
-	const response = await fetch(address, request);
+	if (engine) return engine.ask(address, body);
+	const response = await fetch(address, body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+	if (response.ok && address.startsWith("api/tensor/")) return new Float32Array(await response.arrayBuffer());
 	const answer = await response.json().catch(() => null);
 	if (!response.ok) throw new Error(answer?.error ?? `The server answered ${response.status} for ${address}.`);
 	return answer;
-}
-
-/** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Float32Array>} */
-async function fetchNumbers(name, run, row) {
-	const address = `api/tensor/${name}?run=${run}${row === undefined ? "" : `&row=${row}`}`;
-	if (engine) return engine.ask(address);
-	const response = await fetch(address);
-	if (!response.ok) throw new Error(`The server has no ${name} (${response.status}).`);
-	return new Float32Array(await response.arrayBuffer());
 }

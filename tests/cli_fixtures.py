@@ -1,6 +1,5 @@
 """The command `regard`, in this process or in one of its own."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ def start(*arguments: object) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
         # A parent in the background ignores SIGINT, and its children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )

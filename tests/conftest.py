@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import shapes
 import torch
 from fixtures import make_model_folder, randomize_vectors
 from hypothesis import HealthCheck, settings
@@ -23,6 +24,8 @@ from regard.trace import Trace
 
 # Whether the kernel in C is compiled here or not.
 os.environ["REGARD_NATIVE"] = "0"
+# For the processes that tests start: there are as many tests at a time as cores.
+os.environ["OMP_NUM_THREADS"] = "1"
 VOCABULARY = 23
 _TODAY = dict(
     architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
@@ -125,8 +128,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def seeded() -> None:
-    """The same random numbers whichever tests run before this one."""
+    """The same random numbers whichever tests run before this one, and its shapes checked."""
     torch.manual_seed(2017)
+    shapes.begin()
 
 
 @pytest.fixture

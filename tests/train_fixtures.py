@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -14,6 +15,7 @@ from regard.data.batches import make_batch as batch_of
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from regard.train import finish
 from regard.train.batches import DeviceBatch, to_tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.recipe import Request
@@ -37,11 +39,15 @@ def counting_corpus(folder: Path) -> DataConfig:
     return DataConfig(source=(str(folder / "train.fr"),), target=(str(folder / "train.en"),), wrong_language=True)
 
 
-def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: Any) -> Any:
+def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, *, curves: bool = False, **more: Any) -> Any:
+    """A run, whose curves, which take longer than twelve steps, are drawn for who looks at them."""
     asked = {key: more.pop(key) for key in ("size", "model", "init") if key in more}
     if "init" not in asked:
         asked = {"size": "tiny", "model": SHAPE, **asked}
-    return train(Request(data, settings, **asked), output, show_progress=False, **more)
+    with pytest.MonkeyPatch.context() as patch:
+        if not curves:
+            patch.setattr(finish, "write_curves", lambda folder: None)
+        return train(Request(data, settings, **asked), output, show_progress=False, **more)
 
 
 def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:

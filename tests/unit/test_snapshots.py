@@ -25,7 +25,7 @@ KEPT = replace(QUICK, snapshots=None)
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("snapshots")
-    run(counting_corpus(folder), folder / "run", KEPT)
+    run(counting_corpus(folder), folder / "run", KEPT, curves=True)
     return folder / "run"
 
 

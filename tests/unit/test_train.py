@@ -166,7 +166,7 @@ def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp
     text.write_text("un deux\tone two\n" * 3)
     data = dataclasses.replace(corpus, source_language="", target_language="", keep=(str(text),))
     ruined = dataclasses.replace(QUICK, learning_rate=9.0, warmup=1, ema=0.0)
-    folder = run(data, tmp_path / "kept", ruined, init=parent).folder
+    folder = run(data, tmp_path / "kept", ruined, init=parent, curves=True).folder
     before, after = read_tensors(parent), read_tensors(folder)
     assert all(np.array_equal(before[name], after[name]) for name in before)
     found = metrics(folder, "valid")

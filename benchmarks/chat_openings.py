@@ -111,8 +111,8 @@ def summary_of(rows: list[dict[str, str]], name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = judging.parse_options(__doc__, "chat", JUDGED)
-    model = regard.load(options.model)
+    options = judging.options_of(__doc__, "chat", JUDGED).parse_args()
+    model = regard.load(options.model[0])
     summaries: list[dict[str, Any]] = []
     saved: list[dict[str, Any]] = []
     for file in (OPENINGS, *FRESH):

@@ -5,12 +5,18 @@ sentences stands in the training text of the bundled models. A translation that 
 judged.tsv keeps sentence TAB translation TAB right or wrong, so that nobody has to judge it again. What is not judged
 yet counts as wrong, and `--to-judge` prints it in the form of that file. Apostrophes, spaces, contractions and `!` for
 `.` make no difference; capitals, accents and all other punctuation do.
+
+everyday/kinds_fr-en.tsv and kinds_en-fr.tsv (`--list kinds_`) hold 300 sentences of 18 kinds each, from messages to law,
+written by someone who had not seen the training text; all is judged, as right, right but for a flaw, or wrong. Several models
+are judged together: `--model fr-en opus-fr-en --to-judge` prints what they wrote, each text once, in an order that does not
+tell whose it is.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -25,7 +31,7 @@ from fr_en import plain, plain_french
 
 HERE = Path(__file__).parent / "everyday"
 JUDGED = HERE / "judged.tsv"
-RIGHT, WRONG = "right", "wrong"
+RIGHT, FLAW, WRONG = "right", "flaw", "wrong"
 
 _CONTRACTIONS = (
     (re.compile(r"\bcan't\b", re.IGNORECASE), "cannot"),
@@ -60,49 +66,61 @@ def normal(text: str, language: str) -> str:
     return text.replace("\u0153", "oe")
 
 
-def read_list(languages: str) -> list[tuple[str, str, list[str]]]:
-    """Kind, sentence and right translations."""
-    rows = []
-    for line in (HERE / f"{languages}.tsv").read_text("utf-8").splitlines():
-        kind, sentence, right = line.split("\t")
-        rows.append((kind, sentence, right.split("|")))
-    return rows
+def read_list(name: str) -> list[tuple[str, str, list[str]]]:
+    """Kind, sentence and right translations, if the list has any."""
+    lines = (HERE / f"{name}.tsv").read_text("utf-8").splitlines()
+    columns = [line.split("\t") for line in lines]
+    return [(kind, sentence, right[0].split("|") if right else []) for kind, sentence, *right in columns]
 
 
-def judge(languages: str, translations: list[str]) -> list[dict[str, Any]]:
-    """A row a sentence; its verdict is empty where a person has to say it."""
-    judged = judging.read_judged(JUDGED, (RIGHT, WRONG))
-    target = languages.partition("-")[2]
+def judge(name: str, translations: list[str]) -> list[dict[str, Any]]:
+    """A row a sentence of the list; its verdict is empty where a person has to say it."""
+    judged = judging.read_judged(JUDGED, (RIGHT, FLAW, WRONG))
+    target = name.rpartition("-")[2]
     rows = []
-    for (kind, sentence, right), translation in zip(read_list(languages), translations, strict=True):
+    for (kind, sentence, right), translation in zip(read_list(name), translations, strict=True):
         known = normal(translation, target) in {normal(each, target) for each in right}
         verdict = RIGHT if known else judged.get((sentence, translation), judging.TO_JUDGE)
         rows.append({"kind": kind, "source": sentence, "translation": translation, "verdict": verdict})
     return rows
 
 
-def main() -> None:
-    options = judging.parse_options(__doc__, "fr-en", JUDGED)
-    model = regard.load(options.model)
-    languages = f"{model.manifest.source_language}-{model.manifest.target_language}"
-    rows = judge(languages, model.translate([row[1] for row in read_list(languages)]))
-    if options.to_judge:
-        judging.print_to_judge(rows, "source", "translation")
-    else:
-        for row in rows:
-            if row["verdict"] != RIGHT:
-                print(f"{row['verdict'] or 'to judge'}: {row['source']}\n    {row['translation']}")
-    counts = Counter(row["verdict"] for row in rows)
+def print_rows(name: str, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        if row["verdict"] != RIGHT:
+            print(f"{row['verdict'] or 'to judge'}: {row['source']}\n    {row['translation']}")
     for kind in dict.fromkeys(row["kind"] for row in rows):
         of_kind = [row["verdict"] for row in rows if row["kind"] == kind]
         print(f"# {kind}: {of_kind.count(RIGHT)} of {len(of_kind)}")
-    print(
-        f"# {languages}: {100 * counts[RIGHT] / len(rows):.1f} % right; "
-        f"{counts[WRONG]} wrong, {counts[judging.TO_JUDGE]} to judge of {len(rows)}"
-    )
+    counts = Counter(row["verdict"] or "to judge" for row in rows)
+    others = ", ".join(f"{counts[each]} {each}" for each in (FLAW, WRONG, "to judge"))
+    print(f"# {name}: {100 * counts[RIGHT] / len(rows):.1f} % right; {others} of {len(rows)}")
+
+
+def main() -> None:
+    parser = judging.options_of(__doc__, "fr-en", JUDGED)
+    parser.add_argument("--list", default="", metavar="PREFIX", help="kinds_: the lists of 18 kinds")
+    options = parser.parse_args()
+    by_model = {}
+    for name in options.model:
+        model = regard.load(name)
+        languages = f"{options.list}{model.manifest.source_language}-{model.manifest.target_language}"
+        by_model[name] = judge(languages, model.translate([row[1] for row in read_list(languages)]))
+    if options.to_judge:
+        # Without the models' names, and each text once.
+        rows = {(row["source"], row["translation"]): row for rows in by_model.values() for row in rows}
+        places = {row["source"]: place for place, row in enumerate(next(iter(by_model.values())))}
+        order = sorted(rows, key=lambda text: (places[text[0]], zlib.crc32(repr(text).encode())))
+        judging.print_to_judge([rows[text] for text in order], "source", "translation")
+        return
+    saved = []
+    for name, rows in by_model.items():
+        print_rows(f"{name}, {languages}", rows)
+        counts = Counter(row["verdict"] or "to_judge" for row in rows)
+        summary = {"model": Path(name).name, **{each: counts[each] for each in (RIGHT, FLAW, WRONG, "to_judge")}}
+        saved += [summary, *rows]
     if options.save:
-        summary = {"right": counts[RIGHT], "wrong": counts[WRONG], "to_judge": counts[judging.TO_JUDGE]}
-        print(record.save(f"everyday_{languages}", [summary, *rows], {}))
+        print(record.save(f"everyday_{languages}", saved, {}))
 
 
 if __name__ == "__main__":

@@ -29,9 +29,9 @@ def print_to_judge(rows: list[dict[str, Any]], text: str, answer: str) -> None:
             print(row[text], row[answer], "?", sep="\t")
 
 
-def parse_options(about: str | None, model: str, file: Path) -> argparse.Namespace:
+def options_of(about: str | None, model: str, file: Path) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--model", default=model, help="a model's name or folder")
+    parser.add_argument("--model", nargs="+", default=[model], help="names or folders")
     parser.add_argument("--to-judge", action="store_true", help=f"print lines for {file.name}")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results")
-    return parser.parse_args()
+    return parser

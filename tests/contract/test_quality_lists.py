@@ -24,6 +24,8 @@ def test_what_makes_no_difference_to_a_verdict() -> None:
     assert normal("He's just left!", "en") == normal("He has just left.", "en")
     assert normal("Ma s\u0153ur\u00a0!", "fr") == normal("Ma soeur !", "fr")
     assert normal("a-t-elle paye ?", "fr") != normal("a-t-elle payé ?", "fr")
-    known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
-    judged = everyday.judging.read_judged(everyday.JUDGED, (everyday.RIGHT, everyday.WRONG))
+    lists = [everyday.read_list(kind + languages) for kind in ("", "kinds_") for languages in ("fr-en", "en-fr")]
+    known = {row[1] for rows in lists for row in rows}
+    assert len(known) == 2 * 200 + 2 * 300
+    judged = everyday.judging.read_judged(everyday.JUDGED, (everyday.RIGHT, everyday.FLAW, everyday.WRONG))
     assert judged and {sentence for sentence, _ in judged} <= known

@@ -3,9 +3,14 @@
 import re
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
+import pytest
+from hatchling.builders.wheel import WheelBuilder
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from regard.engine import compiler
 
 ROOT = Path(__file__).parents[2]
 MOST_PACKAGES = 30
@@ -51,3 +56,19 @@ def test_every_file_of_the_base_install_has_its_hash() -> None:
     for versions in (locked, tested):
         assert brought_by("regard") - set(versions) == {"regard"}
     assert all(tested.get(name, version) == version for name, version in locked.items())
+
+
+@pytest.mark.parametrize("name", ["cc", "false"])
+def test_a_wheel_holds_the_kernel_where_it_can_be_compiled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", name)
+    hook = WheelBuilder(str(ROOT)).get_build_hooks(str(ROOT))["custom"]
+    build_data: dict[str, Any] = {"force_include": {}, "pure_python": True}
+    hook.initialize("standard", build_data)
+    held = build_data["force_include"]
+    assert len(held) == (len(compiler.KINDS) if name == "cc" and compiler.runs_here() else 0)
+    for path, place in held.items():
+        assert Path(path).read_bytes().startswith(b"\x7fELF") and place == f"regard/engine/{Path(path).name}"
+        assert compiler.library_path(path.rpartition("-")[2].removesuffix(".so")).name == Path(path).name
+    assert build_data["pure_python"] == (not held) and ("tag" in build_data) == bool(held)
+    hook.finalize("standard", build_data, "")
+    assert not any(Path(path).exists() for path in held)

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import dequantize, quantize
 from regard.train import summary as summaries
 from regard.train.plan import Plan
-from regard.train.snapshots import SNAPSHOTS, list_snapshots, read_snapshot, steps_of
+from regard.train.snapshots import SNAPSHOTS, SnapshotWriter, list_snapshots, read_snapshot, steps_of
 from regard.train.summary import as_text, summary, timed
 
 KEPT = replace(QUICK, snapshots=None)
@@ -25,7 +25,9 @@ KEPT = replace(QUICK, snapshots=None)
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("snapshots")
-    run(counting_corpus(folder), folder / "run", KEPT, curves=True)
+    with patch.object(SnapshotWriter, "take", autospec=True, side_effect=SnapshotWriter.take) as taken:
+        run(counting_corpus(folder), folder / "run", KEPT, curves=True)
+    assert [call.args[1] for call in taken.call_args_list] == list_snapshots(folder / "run"), "each is written once"
     return folder / "run"
 
 

@@ -114,7 +114,7 @@ class Trainer:
                 if stops:
                     raise Interrupted(stops)
             clock.stop()
-            if self.is_done or self._exhausted:
+            if (self.is_done or self._exhausted) and not self._snapshot_is_due:
                 self._take_snapshot()
         if self._exhausted and not self.is_done:
             reporter.say(f"stopped: {self.settings.patience} validations no better; --resume --set patience=0 goes on")

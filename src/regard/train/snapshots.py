@@ -36,7 +36,7 @@ NUM_PROBES = 4
 LONGEST_PROBE = 60
 """Maximum characters of a probe sentence; longer validation sentences are taken only where no shorter ones are."""
 NUM_GIVEN = 3  # Words of a line that a language model goes on from.
-MOST_WRITTEN = 24  # Maximum tokens written for a probe, beyond those of its reference.
+MOST_WRITTEN = 8  # Maximum tokens written for a probe, beyond those of its reference: an untrained model never ends.
 _FIRST, _SECOND = "first.", "second."
 
 

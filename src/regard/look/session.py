@@ -31,6 +31,8 @@ from regard.translate.trace import SearchRecord, record_run, search_recorded, tr
 
 _MAX_KEPT = 8  # what-if runs and other sentences that are remembered; each holds every value of a pass
 
+_LEAST_WRITTEN = 10  # tokens that a snapshot may write beyond two for each of the source
+
 _MAX_KEPT_OF_TRAINING = 40  # the same where each snapshot has its own
 
 
@@ -209,6 +211,9 @@ class Session:
         stages: dict[str, Any] = {}
         num_given = 0
         if translates:
+            if subject.step is not None:  # an untrained model never ends: no longer than a translation can be
+                longest = 2 * len(subject.source.encode(text)) + _LEAST_WRITTEN
+                decode = replace(decode, max_length=min(decode.max_length, longest))
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
             with warnings.catch_warnings():

@@ -7,6 +7,8 @@ import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 const POLL_MILLISECONDS = 2000;
+/** Waiting time as a multiple of the time of the last answer, during which the trainer has one core less or waits for its turn. */
+const REST = 20;
 const [WIDTH, HEIGHT] = [300, 90];
 
 /** The slider, over all views; while the run goes on it follows. @param {App} app @param {HTMLElement} root */
@@ -32,16 +34,22 @@ export async function openLearning(app, root) {
 	app.store.listen(["run"], draw);
 	draw();
 	const poll = async () => {
+		const began = performance.now();
 		const wasLast = place(app) === stopsOf(app).length - 1;
 		const before = app.training?.steps.at(-1);
 		app.training = await app.data.training();
 		const newest = app.training?.steps.at(-1) ?? null;
-		if (wasLast && newest !== before && !app.training?.finished) app.go({ run: await at(app, newest) });
+		const run = wasLast && newest !== before && !app.training?.finished ? await at(app, newest) : null;
+		wait = Math.max(POLL_MILLISECONDS, Math.min(10 * POLL_MILLISECONDS, REST * (performance.now() - began)));
+		if (run !== null) app.go({ run });
 		draw();
 		if (app.state.view === "learning") app.store.tell(["figure"]);
-		if (!app.training?.finished) setTimeout(() => poll().catch(() => {}), POLL_MILLISECONDS);
 	};
-	if (!app.training.finished) setTimeout(() => poll().catch(() => {}), POLL_MILLISECONDS);
+	const follow = () => {
+		if (!app.training?.finished) setTimeout(() => poll().catch(() => {}).then(follow), wait);
+	};
+	let wait = POLL_MILLISECONDS;
+	follow();
 }
 
 /** The steps of the slider; null is the finished model. @param {App} app @returns {(number | null)[]} */

@@ -233,7 +233,7 @@ def _train(study: Study, task: Task, output: Path, folder: Path) -> dict[str, An
     request = dataclasses.replace(request, data=data_config(text, languages, request.data))
     if not (folder / RESULT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
+        train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False, measures=False)
     result, settings = json.loads((folder / RESULT).read_text("utf-8")), Plan.load(folder / RUN_FILE).train
     assert settings.batch_tokens is not None
     return {

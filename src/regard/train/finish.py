@@ -47,16 +47,24 @@ PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan, trainer: Trainer, tokenizers: corpora.Tokenizers, valid: corpora.Text, output: Path, say: corpora.Say
+    plan: Plan,
+    trainer: Trainer,
+    tokenizers: corpora.Tokenizers,
+    valid: corpora.Text | None,
+    output: Path,
+    say: corpora.Say,
 ) -> Sequence[AnyScore]:
-    """Write the finished model and result.json into the run's folder; return the scores of validation and test."""
+    """Write the finished model and result.json into the run's folder; return the scores of validation and test.
+
+    valid: None to score nothing and draw no curves.
+    """
     minutes = trainer.clock.total / 60
     model = whole_model(trainer.model).eval()
     weights = average_best(output, trainer.history.best_steps)
     with torch.no_grad():
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
-    scores = _measure(plan, model, tokenizers, valid, trainer.processes)
+    scores = _measure(plan, model, tokenizers, valid, trainer.processes) if valid is not None else []
     if not trainer.processes.is_first:
         return scores
     data, settings, manifest, steps = plan.data, plan.train, manifest_of(plan), trainer.history.best_steps
@@ -85,7 +93,7 @@ def finish(
     num_parameters = sum(p.numel() for p in model.parameters())
     files = checkpoint.read_files(output / corpora.TOKENIZERS, manifest)
     card = model_card(output.name, plan, num_parameters, training, scores)
-    card += f"\n![loss and BLEU over the run]({CURVES})\n" * (write_curves(output) is not None)
+    card += f"\n![loss and BLEU over the run]({CURVES})\n" * (valid is not None and write_curves(output) is not None)
     checkpoint.save(output, manifest, to_tensors(weights, plan.model), files, card, graphs=onnx.export)
     result = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -58,7 +58,6 @@ _FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT, ABO
 """What a run writes before its plan."""
 _EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST, SNAPSHOTS}
 """What a run writes before its first checkpoint."""
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,18 @@ class TrainResult:
 
 
 def train(
-    request: Request, output: Path, *, resume: bool = False, show_progress: bool = True, stop_at: int | None = None
+    request: Request,
+    output: Path,
+    *,
+    resume: bool = False,
+    show_progress: bool = True,
+    stop_at: int | None = None,
+    measures: bool = True,
 ) -> TrainResult | None:
     """Train a model; None when `stop_at` ended the run before its last step, and for a finished run, which stays as it is.
 
     With `resume` the run in `output` goes on with its own settings; a finished one only with more steps. Under torchrun
-    several processes train together, and only the first returns a result.
+    several processes train together, and only the first returns a result. Without `measures` the model is not scored.
     """
     processes = Processes.from_environment()
     show = show_progress and processes.is_first
@@ -91,12 +96,12 @@ def train(
             return None
         if not processes.is_first:
             processes.wait()  # for the plan and the tokenizers
-            return _train(request, output, True, show, stop_at, processes)
+            return _train(request, output, True, show, stop_at, processes, measures)
         check_folder(output, resume)
         num_threads = torch.get_num_threads()
         try:
             with locked(output):
-                return _train(request, output, resume, show, stop_at, processes)
+                return _train(request, output, resume, show, stop_at, processes, measures)
         except RegardError:
             if not resume:
                 remove_refused(output)
@@ -106,15 +111,14 @@ def train(
 
 
 def _train(
-    request: Request, output: Path, resume: bool, show: bool, stop_at: int | None, processes: Processes
+    request: Request, output: Path, resume: bool, show: bool, stop_at: int | None, processes: Processes, measures: bool
 ) -> TrainResult | None:
     def say(text: str) -> None:
         if show:
             print(text, file=sys.stderr, flush=True)
 
-    started, spent = time.monotonic(), 0.0
-    if (output / RESULT).is_file():  # all seconds of a finished run
-        spent = json.loads((output / RESULT).read_text("utf-8"))["seconds"]["total"]
+    started, before = time.monotonic(), output / RESULT
+    spent = json.loads(before.read_bytes())["seconds"]["total"] if before.is_file() else 0.0  # all of a finished run
     plan, corpus, valid, tokenizers = _set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
@@ -164,7 +168,7 @@ def _train(
             say(f"starting again with batches of {plan.train.batch_tokens:,} tokens: {reason}")
     if stop_at is not None and not trainer.is_done and stop_at <= trainer.step:
         return None
-    scores = finish(plan, trainer, tokenizers, valid, output, say)
+    scores = finish(plan, trainer, tokenizers, valid if measures else None, output, say)
     if not processes.is_first:
         return None
     shutil.rmtree(output / TEXT, ignore_errors=True)
@@ -212,9 +216,8 @@ def _set_up(
         write_file(output / TOKENIZERS / name, content)
     tokenizers = corpora.load_tokenizers(output / TOKENIZERS, files, model)
     plan = Plan(data, model, settings, decode, str(request.init or ""), generate, files)
-    goal = manifest_of(plan)
+    goal, on_gpu = manifest_of(plan), device.type == "cuda"
     counts = corpora.count_pairs(corpus), corpora.estimate_tokens(corpus, tokenizers)
-    on_gpu = device.type == "cuda"
     tunes = manifest is not None and (goal.task, goal.languages) == (manifest.task, manifest.languages)
     settings = plans.complete(settings, model, num_pairs=counts[0], num_tokens=counts[1], on_gpu=on_gpu, tunes=tunes)
     if request.train.batch_tokens is None:
@@ -291,7 +294,7 @@ def locked(folder: Path) -> Iterator[None]:
                 raise TrainingError(f"a run has one process: another one trains in {folder}; name another --output")
             yield
     except OSError as error:
-        if error.errno in _NO_ROOM:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             reason = f"{error.strerror}{room_left(folder)}"
             raise TrainingError(f"{folder} must have room for the run and its text: {reason}; make room") from error
         raise

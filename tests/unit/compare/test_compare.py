@@ -63,6 +63,8 @@ def test_every_task_leaves_its_result(finished: Path) -> None:
     assert "alignments" not in model and [line["step"] for line in model["losses"]] == [2]
     assert set(model["scores"]) >= {"as in training", "longer, joined"}
     assert set(result_of(finished, "fixed", "recall", "updates")["scores"]) >= {"words since the symbol/4"}
+    folder = finished / "models" / str(Task("run", "fixed", "lesson", "updates", 2))
+    assert json.loads((folder / "result.json").read_bytes())["scores"] == [], "the test set alone is translated"
     aligned = result_of(finished, "transformer", "lesson", "updates")["alignments"]
     assert aligned["heads"] == ["layer 1 head 1", "layer 1 head 2"]
     assert all(

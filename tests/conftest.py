@@ -113,7 +113,8 @@ settings.load_profile("check")
 def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)
     # On a GPU some kernels, the variable-length attention's gradient among them, have no such form.
-    torch.use_deterministic_algorithms(not torch.cuda.is_available())
+    # The other name for it, use_deterministic_algorithms, imports the compiler, which takes longer than torch itself.
+    torch.set_deterministic_debug_mode("default" if torch.cuda.is_available() else "error")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -33,7 +33,7 @@ def asked(tmp_path: Path) -> stages.Distillation:
     data = DataConfig(
         pairs=pairs, test_source=source, test_target=target, wrong_language=True, max_ratio=50, force=True
     )
-    quick = TrainConfig(steps=6, batch_tokens=400, validate_every=3)
+    quick = TrainConfig(steps=6, batch_tokens=400, validate_every=3, snapshots=0)
     teacher = make_model_folder(tmp_path / "teacher")
     text = (tmp_path / "a.fr", tmp_path / "b.fr")
     return stages.Distillation(teacher, text, Request(data, quick, "tiny", SHAPE), min_score=-99.0)
@@ -112,6 +112,7 @@ def test_what_teaches_nothing_is_dropped(tmp_path: Path) -> None:
 
 def test_the_command_makes_a_student(asked: stages.Distillation, tmp_path: Path) -> None:
     small = ["--set", "steps=2", "--set", "batch_tokens=300", "--set", "wrong_language=true", "--size", "tiny"]
+    small += ["--set", "snapshots=0"]
     reverse = make_model_folder(tmp_path / "reverse", source_language="en", target_language="fr")
     (tmp_path / "c.en").write_text("the cat\nJane sleeps\n")
     command = ["distil", asked.teacher, "--text", asked.text[0], "-o", tmp_path / "run", "--min-score", "-99", *small]

@@ -107,7 +107,9 @@ def write_curves(run: Path) -> Path | None:
     except ModuleNotFoundError:
         return None
     train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
-    figure = Figure(figsize=(9, 6), layout="constrained")
+    figure = Figure(figsize=(9, 6))
+    # By hand: matplotlib finds out as much by drawing everything once more.
+    figure.subplots_adjust(left=0.09, right=0.98, bottom=0.09, top=0.92, hspace=0.08, wspace=0.26)
     axes = figure.subplots(2, 2, sharex="col", squeeze=False)
     for column, (key, divisor, label) in enumerate((("step", 1, "step"), ("seconds", 60, "minutes of training"))):
         losses, bleus = axes[0][column], axes[1][column]

@@ -27,7 +27,7 @@ TINY: dict[str, Any] = {
     },
     "data": {"tokenizer": "unigram", "sampling": 0.0},
     "model": {"size": "tiny", "d_model": 16, "num_encoder_layers": 1, "num_decoder_layers": 1},
-    "train": {"batch_tokens": 300, "validate_every": 2, "metric": "loss", "device": "cpu"},
+    "train": {"batch_tokens": 300, "validate_every": 2, "metric": "loss", "device": "cpu", "snapshots": 0},
     "decode": {"method": "greedy", "max_length": 4},
     "budgets": {"updates": {"steps": 2}, "time": {"minutes": 0.0001, "models": ["transformer"]}},
     "sweep": {"rates": [1e-3, 2e-3], "steps": 4},

@@ -110,6 +110,12 @@ _PRETENDS = re.compile(
     r"i (?:ate|went|live in|grew up|work (?:as|at|in)|drove|was born|bought))\b",
     re.IGNORECASE,
 )
+_LEANS = re.compile(
+    r"(?:yeah|yes|yep|no|nope|so|but|and|or|true|that|these|those|this|he|she|it|they|his|her|its|oh|ok|okay|right|well|"
+    r"me too|i (?:know|agree|see|think so|hope so)|exactly|really|then|of course|maybe|both|which)\b",
+    re.IGNORECASE,
+)
+"""a beginning that leans on something said before"""
 _OPENING = re.compile(r"\b(?:I|I'm|I've|my|My|we|We|you|You|your)\b|\?$")
 _UNFIT = re.compile(r"https?:|[<>{}\[\]|@#*_=\\/]|[A-Z]{4,}|\d{3}|\bTom\b|\bMary\b")
 _WORDS = (2, 22)
@@ -127,8 +133,9 @@ def openings(lines: Iterable[str], count: int, seed: int = 1) -> Iterator[str]:
     found: dict[str, None] = {}
     for line in lines:
         for text in line.split("\t"):
-            if least <= len(text.split()) <= most and _OPENING.search(text) and not _UNFIT.search(text):
-                found[plain(text)] = None
+            if least <= len(text.split()) <= most and _OPENING.search(text):
+                if not _UNFIT.search(text) and not _LEANS.match(text):
+                    found[plain(text)] = None
     for text in draw.sample(list(found), min(count, len(found))):
         shots = [_written(shot.split("|")) for shot in draw.sample(SHOTS, _NUM_SHOTS)]
         yield "\n\n".join([HEADER, *shots, f"{PERSON}{text}\n{REGARD.strip()}"])

@@ -1,7 +1,8 @@
 """Dialogues as pairs of conversation so far and reply: `python recipes/text/dialogues.py FILES`.
 
 A line is a dialogue, its turns separated by tabs. data/prepared/chat/ gets dialogues.tsv.gz, of which one dialogue of a
-hundred goes into valid.context and valid.reply instead, and small-talk.tsv.gz, made of small_talk.tsv.
+hundred goes into valid.context and valid.reply instead, and small-talk.tsv.gz, made of small_talk.tsv. A file named
+with --talks has a person and the chatbot in turn (chat_text.py makes such): NAME.tsv.xz becomes NAME.tsv.gz.
 
 In small_talk.tsv a person speaks first, then the chatbot, and so on. Bars in a person's turn separate ways of saying
 the same: `Hi|Hello|Hey there`. Braces are filled from small_talk_slots.tsv: `I'm {person}`. The number of marks of a
@@ -23,7 +24,7 @@ from pathlib import Path
 from fr_en import is_drawn, key_of, plain
 
 from regard.data.lines import read_lines
-from regard.generate.prompts import recent, to_one_line
+from regard.generate.prompts import MOST_TURNS, recent, to_one_line
 from regard.text import is_looping
 
 LENGTH = "too short or too long"
@@ -97,18 +98,19 @@ def tidy(turn: str) -> str:
     return turn if not turn or turn[-1] in ".!?\"')" else turn + "."
 
 
-def exchanges(turns: list[str], replies: Iterable[int]) -> Iterator[Exchange]:
+def exchanges(turns: list[str], replies: Iterable[int], most: int = MOST_TURNS) -> Iterator[Exchange]:
     """For each of these turns the ones before it; those of the same speaker are as a model would have said them."""
     tidied, typed = [tidy(turn) for turn in turns], [plain(turn) for turn in turns]
     for place in replies:
         said = [(tidied if (place - n) % 2 == 0 else typed)[n] for n in range(place)]
-        yield Exchange(to_one_line("\n".join(recent(said))), tidied[place])
+        yield Exchange(to_one_line("\n".join(recent(said, most))), tidied[place])
 
 
 class DialogueCleaner:
     """Exchanges of one corpus after another; what is said too often is left out from then on."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_turns: int = MOST_TURNS) -> None:
+        self._most_turns = most_turns
         self.dropped: Counter[str] = Counter()
         self._times: Counter[str] = Counter()
 
@@ -117,7 +119,7 @@ class DialogueCleaner:
         turns = [_LABEL.sub("", turn.strip()) for turn in line.split("\t")]
         turns = [turn for turn in turns if turn]
         said: set[str] = set()
-        for place, found in enumerate(exchanges(turns, range(1, len(turns))), start=1):
+        for place, found in enumerate(exchanges(turns, range(1, len(turns)), self._most_turns), start=1):
             said.add(_words_of(turns[place - 1]))
             reason = self._flaw(found.reply, turns[place - 1], said)
             if reason:
@@ -181,7 +183,7 @@ def talks(path: Path = FILE) -> Iterator[Talk]:
             yield Talk([turn.split("|") for turn in line.split("\t")], num_marks)
 
 
-def small_talk(seed: int = 1, path: Path = FILE) -> Iterator[Exchange]:
+def small_talk(seed: int = 1, path: Path = FILE, most_turns: int = MOST_TURNS) -> Iterator[Exchange]:
     """Every exchange of the file: as it is written, carelessly typed, and after another conversation."""
     draw = random.Random(seed)
     slots = _Slots(draw)
@@ -191,11 +193,11 @@ def small_talk(seed: int = 1, path: Path = FILE) -> Iterator[Exchange]:
         for said in _said(talk, draw, slots):
             for typed in dict.fromkeys((0, draw.choice((1, 2)), 3)):
                 person = [_typed(turn, typed) if place % 2 == 0 else turn for place, turn in enumerate(said)]
-                yield from exchanges(person, range(1, len(person), 2))
+                yield from exchanges(person, range(1, len(person), 2), most_turns)
             if first and talk.num_marks < 3:
                 earlier = [draw.choice(turn) for turn in draw.choice(first)]
                 both = [*earlier, *said]
-                yield from exchanges(both, range(len(earlier) + 1, len(both), 2))
+                yield from exchanges(both, range(len(earlier) + 1, len(both), 2), most_turns)
 
 
 def _said(talk: Talk, draw: random.Random, slots: _Slots) -> Iterator[list[str]]:
@@ -239,18 +241,29 @@ def _typed(turn: str, way: int) -> str:
     return typed.strip() or turn
 
 
+def of_talks(lines: Iterable[str], most_turns: int) -> Iterator[Exchange]:
+    """The chatbot's turns of dialogues that a person begins."""
+    for line in lines:
+        turns = line.split("\t")
+        yield from exchanges(turns, range(1, len(turns), 2), most_turns)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("--talks", type=Path, action="append", default=[])
+    parser.add_argument("--turns", type=int, default=MOST_TURNS, help="what the model reads: its num_turns")
     parser.add_argument("--output", type=Path, default=Path("data/prepared/chat"))
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     kept: dict[bool, list[Exchange]] = {False: [], True: []}
-    clean = DialogueCleaner()
+    clean = DialogueCleaner(options.turns)
     for line in itertools.chain.from_iterable(map(read_lines, options.files)):
         kept[is_drawn(key_of(line), _VALID_SHARE)] += clean(line)
     _write(options.output / "dialogues.tsv.gz", kept[False])
-    _write(options.output / "small-talk.tsv.gz", small_talk())
+    _write(options.output / "small-talk.tsv.gz", small_talk(most_turns=options.turns))
+    for path in options.talks:
+        _write(options.output / f"{path.name.partition('.')[0]}.tsv.gz", of_talks(read_lines(path), options.turns))
     for name in ("context", "reply"):
         lines = [f"{getattr(each, name)}\n" for each in kept[True]]
         (options.output / f"valid.{name}").write_text("".join(lines), "utf-8", newline="\n")

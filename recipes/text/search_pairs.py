@@ -6,6 +6,10 @@ more columns a dialogue. They become data/prepared/search/pairs.tsv.gz:
 a sentence of a paragraph    the paragraph without it (Lee et al. 2019), now and then with it
 some words of a text         the text, or its translation: as people type what they look for
 a turn of a dialogue         the turn that answers it
+
+--teacher makes pairs for `teacher` in place of these: what a model reads, and the English text whose vector it should
+have. A line is English, or French TAB English. Each text, some words of it, and some neighbours joined to a paragraph
+stand beside themselves; what is French stands beside its translation.
 """
 
 from __future__ import annotations
@@ -34,6 +38,8 @@ _MOST_COLUMNS = 3
 _WAITING = 50_000
 """pairs among which the next is drawn, so that neighbours do not stay together"""
 _TRANSLATIONS_SHARE = 0.35
+_SAME_SHARE, _JOINED_SHARE = 0.5, 0.5
+"""for a teacher: of English sides that are read too, and of lines after which a paragraph ends"""
 _KEPT_SHARE = 0.2
 """of the sentences that stay in their paragraph: the same words should be found as well"""
 _LEAST_PASSAGE = 40
@@ -63,6 +69,27 @@ def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
                 yield waiting.pop()
     draw.shuffle(waiting)
     yield from waiting
+
+
+def for_teacher(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
+    """What is read, and the English text of that meaning."""
+    draw = random.Random(seed)
+    joined: Pair = ("", "")
+    for line in lines:
+        columns = [" ".join(column.split()) for column in line.split("\t")]
+        english = columns[min(1, len(columns) - 1)]
+        if english.startswith("#") or not columns[0] or not english or len(english) > _MOST_PASSAGE:
+            continue
+        yield columns[0], english
+        if len(columns) > 1 and draw.random() < _SAME_SHARE:
+            yield _as_typed(english, draw), english
+        if draw.random() < _TRANSLATIONS_SHARE and (words := keywords(english, draw)):
+            yield words, words
+        joined = f"{joined[0]} {columns[0]}".strip(), f"{joined[1]} {english}".strip()
+        if draw.random() < _JOINED_SHARE or len(joined[1]) > _MOST_PASSAGE // 2:
+            if joined[1] != english and len(joined[1]) <= _MOST_PASSAGE:
+                yield joined
+            joined = ("", "")
 
 
 def of_paragraph(paragraph: str, draw: random.Random) -> Iterator[Pair]:
@@ -134,6 +161,7 @@ def _fitting(sentences: Sequence[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--teacher", action="store_true", help="pairs for a teacher's vectors")
     parser.add_argument("--held-out", type=Path, action="append", default=[])
     parser.add_argument("--output", type=Path, default=Path("data/prepared/search/pairs.tsv.gz"))
     options = parser.parse_args()
@@ -146,7 +174,9 @@ def main() -> None:
     )
     options.output.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(options.output, "wt", encoding="utf-8", newline="\n") as output:
-        output.writelines(f"{query}\t{passage}\n" for query, passage in pairs(lines))
+        output.writelines(
+            f"{query}\t{passage}\n" for query, passage in (for_teacher if options.teacher else pairs)(lines)
+        )
 
 
 if __name__ == "__main__":

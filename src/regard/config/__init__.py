@@ -248,6 +248,8 @@ class GenerateConfig(Settings):
 
     min_probability: Annotated[float, "fraction"] = 0.0
     """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
+    num_turns: Count = 7
+    """chat, lines: turns of a conversation that the model reads, the one to answer included, as in its training"""
     chat_template: ChatTemplate = "lines"
     """chat: how a conversation is written: a turn a line (regard's own models), or as Qwen and SmolLM2 (chatml), Llama 2 or Llama 3 learnt it"""
     system: str = ""

@@ -22,8 +22,8 @@ CHAT_TOKENS = 512  # of a chat model with a template
 """default length of an output, in tokens"""
 MARK = "\u2028"
 _MARKED = re.compile(f" ?{MARK} ?")
-MOST_TURNS = 7  # turns of a conversation that a chat model reads, the one to answer included
-MOST_WORDS = 120  # words of these turns together; the turn to answer is always read whole
+MOST_TURNS = 7  # turns of a conversation that a chat model reads where it says nothing else, the one to answer included
+MOST_WORDS = 120  # words of so many turns together; the turn to answer is always read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ def chat_prompt(translator: Translator, turns: Sequence[str], options: GenerateC
     if options.chat_template != "lines":
         return _templated(translator, turns, options)
     if not translator.config.has_encoder:
-        text = "\n".join([*recent(turns), ""])
+        text = "\n".join([*recent(turns, options.num_turns), ""])
         return replace(text_prompt(translator, text, REPLY_TOKENS), stops=("\n",))
-    text = "\n".join(translator.normaliser(without_emoji(turn)) for turn in recent(turns))
+    text = "\n".join(translator.normaliser(without_emoji(turn)) for turn in recent(turns, options.num_turns))
     ids = translator.source.encode(to_one_line(text) if _marks_lines(translator) else text)
     room = translator.longest - 1
     return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)
@@ -136,14 +136,14 @@ def to_lines(text: str) -> str:
     return _MARKED.sub("\n", text).rstrip(" ")
 
 
-def recent(turns: Sequence[str]) -> list[str]:
+def recent(turns: Sequence[str], most: int = MOST_TURNS) -> list[str]:
     """The last turns of a conversation, as many as a chat model is trained to read, each on one line."""
     kept: list[str] = []
     num_words = 0
-    for turn in reversed(turns[-MOST_TURNS:]):
+    for turn in reversed(turns[-most:]):
         words = turn.split()
         num_words += len(words)
-        if kept and num_words > MOST_WORDS:
+        if kept and num_words > MOST_WORDS * most // MOST_TURNS:
             break
         kept.append(" ".join(words))
     return kept[::-1]

@@ -60,7 +60,7 @@ def repetition(words: list[str], length: int = 4) -> float:
 
 def read_beginnings() -> list[tuple[str, list[str]]]:
     """Each with the names in it."""
-    lines = [line.split("\t") for line in BEGINNINGS.read_text("utf-8").splitlines()]
+    lines = [line.split("\t") for line in BEGINNINGS.read_text("utf-8").splitlines() if not line.startswith("#")]
     return [(line[0], line[1:]) for line in lines]
 
 

@@ -4,7 +4,7 @@
     python benchmarks/blind.py openings --model chat runs/chat --folder blind/openings     (100 of chat_fresh_second.txt)
     python benchmarks/blind.py talks --model chat runs/chat --folder blind/talks           (80 turns of ten conversations)
     python benchmarks/blind.py facts --model chat runs/chat --folder blind/facts           (25 facts, counted by words)
-    python benchmarks/blind.py count --folder blind/stories READER.tsv ...
+    python benchmarks/blind.py count --folder blind/stories READER.tsv ... --save
     python benchmarks/blind.py overlap --folder blind/stories --text stories.txt.xz books.txt.xz
 
 A folder gets table.tsv (number TAB given TAB written; line ends as spaces) and key.json, which readers do not see. A reader
@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import record
 
 import regard
 from regard.api import Model
@@ -104,6 +105,7 @@ def count(rows: list[Row], readers: list[Path]) -> None:
         found: dict[str, list[Counter[str]]] = defaultdict(list)
         for line in read_lines(path):
             number, *verdicts = line.split("\t")
+            rows[int(number)][f"reader_{reader}"] = " ".join(verdicts)
             counters = found[rows[int(number)]["model"]]
             counters.extend(Counter() for _ in range(len(verdicts) - len(counters)))
             for counter, verdict in zip(counters, verdicts, strict=False):
@@ -162,6 +164,7 @@ def main() -> None:
     parser.add_argument("--model", nargs="+", default=[], help="names or folders")
     parser.add_argument("--text", type=Path, nargs="+", default=[], help="training text")
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--save", action="store_true", help="count: write all texts and verdicts to benchmarks/results")
     options = parser.parse_args()
     if options.task in KINDS:
         write_table(options.task, options.model, options.folder)
@@ -169,6 +172,8 @@ def main() -> None:
     rows = json.loads((options.folder / "key.json").read_text("utf-8"))
     if options.task == "count":
         count(rows, options.readers)
+        if options.save:
+            print(record.save(f"judged_{options.folder.name}", rows, {}))
         return
     lines = itertools.chain.from_iterable(map(read_lines, options.text))
     runs = longest_runs([row["written"] for row in rows], lines)

@@ -205,12 +205,12 @@ def contrastive_loss(
     pad_id = model.config.pad_id
     is_pair = _begins_with_a_token(batch.target_output, passage_layout, pad_id)
     with torch.autocast(queries.device.type, enabled=False):
-        loss = pair_loss(queries, passages, is_pair, temperature)
+        loss = surprise = pair_loss(queries, passages, is_pair, temperature)
         if teacher is not None:
             distances = (queries - passages).square().sum(dim=1) / temperature
-            loss = loss + (distances * is_pair).sum() / is_pair.sum().clamp(min=1)
-    loss = loss * (batch.target_output != pad_id).sum()
-    return Sums(loss, loss)
+            loss = surprise + (distances * is_pair).sum() / is_pair.sum().clamp(min=1)
+    num_tokens = (batch.target_output != pad_id).sum()
+    return Sums(loss * num_tokens, surprise * num_tokens)
 
 
 def pair_loss(

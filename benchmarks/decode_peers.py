@@ -95,24 +95,15 @@ class CTranslate2:
     """Its `Translator` in one process, over tokens that are the ids spelt out.
 
     Greedy search as it comes compares logits; only with scores are they made log-probabilities.
-    at_once: batches of like length, which it makes itself, translated beside each other.
     """
 
     def __init__(
-        self,
-        model: Any,
-        ids: ModelConfig,
-        folder: Path,
-        kind: str,
-        threads: int,
-        *,
-        scores: bool = False,
-        at_once: int = 1,
+        self, model: Any, ids: ModelConfig, folder: Path, kind: str, threads: int, *, scores: bool = False
     ) -> None:
         import ctranslate2
         from ctranslate2.converters.transformers import BartLoader, M2M100Loader
 
-        self.ids, self.scores, self.at_once = ids, scores, at_once
+        self.ids, self.scores = ids, scores
         loader = M2M100Loader() if ids.norm_placement == "pre" else BartLoader()
         model.config.normalize_before = ids.norm_placement == "pre"
         model.config.normalize_embedding = False
@@ -127,9 +118,7 @@ class CTranslate2:
         spec.optimize(quantization=kind)
         folder.mkdir()
         spec.save(str(folder))
-        self.translator = ctranslate2.Translator(
-            str(folder), compute_type=kind, inter_threads=at_once, intra_threads=threads
-        )
+        self.translator = ctranslate2.Translator(str(folder), compute_type=kind, inter_threads=1, intra_threads=threads)
 
     def decode(
         self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
@@ -142,8 +131,6 @@ class CTranslate2:
             [[str(token) for token in source] for source in sources],
             beam_size=beam,
             no_repeat_ngram_size=int(once),
-            max_batch_size=0 if self.at_once == 1 else 1024,
-            batch_type="tokens",
             return_scores=self.scores,
             suppress_sequences=[[str(self.ids.bos_id)], [str(self.ids.pad_id)]],
             **length,

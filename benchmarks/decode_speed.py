@@ -1,6 +1,6 @@
 """How fast regard decodes, beside Hugging Face `generate` and CTranslate2 with the same weights and work.
 
-    python benchmarks/decode_speed.py --device cpu|cuda [--threads N ...] [--rounds N] [--data FILE] [--save [--add]]
+    python benchmarks/decode_speed.py --device cpu|cuda [--threads N ...] [--rounds N] [--save [--add]]
 
 Random weights of the `base` and `small` shapes, copied into every system; all sources of one length, an exact
 number of predictions with the end forbidden before the last, the encoder's time included. Systems take turns in
@@ -8,8 +8,7 @@ one process; the best of a few rounds counts. On one thread that is the smaller 
 a busy machine disturbs least; on two threads and on a GPU it is the wall's.
 
 In fp32 all must write the same tokens, also where no token may come twice, for random weights like to repeat
-themselves. --data translates a file of French sentences with the bundled model, in batches of like length, and
-counts sentences a second.
+themselves. `file_speed.py` is for a real text.
 
 Needs the extra regard[bench].
 """
@@ -35,14 +34,11 @@ from onnx import TensorProto, helper, numpy_helper
 from record import ROOT, Row, save
 
 from regard.config import sized
-from regard.data.batches import batches_for_inference
-from regard.engine.torch import load_model, to_tensors
+from regard.engine.torch import to_tensors
 from regard.exchange.onnx import export
 from regard.folder import checkpoint
-from regard.folder.catalogue import find
 from regard.folder.manifest import Manifest
 from regard.model.transformer import EncoderDecoder, build
-from regard.text.tokenizer import Tokenizer
 
 PREDICTIONS = 32
 VOCABULARIES = {"small": 8000, "base": 32000}
@@ -65,10 +61,6 @@ class Limits(NamedTuple):
 SCORED = "CTranslate2 int8, scored"
 """with the log-probabilities that regard always gives"""
 CPU_WORK, CPU_SOURCE = (Work(1, 1), Work(1, 4), Work(32, 1), Work(8, 4)), 24
-FILE_TOKENS = {"cpu": 1024, "cuda": 8192}
-"""of the sources of a file that are translated together"""
-FILE_THREADS = 2
-"""for a file, on a CPU"""
 GPU_WORK, GPU_SOURCE = (Work(128, 1), Work(128, 4)), 27
 
 
@@ -292,56 +284,11 @@ def run_gpu(rounds: int) -> tuple[list[Row], dict[str, float]]:
     return rows, ratios
 
 
-def run_file(path: Path, device: str, threads: int) -> tuple[list[Row], dict[str, float]]:
-    """Sentences a second over a file, with the bundled model and beam 4; on a CPU beside CTranslate2 in both its ways."""
-    folder = find("fr-en")
-    model, manifest = load_model(folder)
-    assert isinstance(model, EncoderDecoder)
-    tokenizer = Tokenizer(checkpoint.read_files(folder, manifest)[manifest.tokenizer.source])
-    lines = path.read_text(encoding="utf-8").splitlines()
-    sources = [[*ids, manifest.model.eos_id] for ids in tokenizer.encode_batch(lines)]
-    theirs, ids = for_hugging_face(model), manifest.model
-    with tempfile.TemporaryDirectory() as scratch:
-        systems: dict[str, System]
-        if device == "cpu":
-            torch.set_num_threads(threads)
-            both = CTranslate2(theirs, ids, Path(scratch) / "c8", "int8", threads)
-            several = CTranslate2(theirs, ids, Path(scratch) / "c8s", "int8", 1, at_once=threads)
-            systems = {
-                "CTranslate2 int8, a batch at a time": both,
-                f"CTranslate2 int8, {threads} batches at a time": several,
-                "regard int8": Regard(folder, "onnxruntime", "cpu", threads, "auto"),
-            }
-        else:
-            systems = {
-                "Hugging Face bf16": HuggingFace(theirs.to(device, torch.bfloat16), ids),
-                "regard bf16": Regard(folder, "torch", device, None, "bf16"),
-            }
-        rows: list[Row] = []
-        for name, system in systems.items():
-            groups: list[Sequence[int]] = [*batches_for_inference(sources, FILE_TOKENS[device])]
-            # What makes its own batches gets the whole file.
-            if isinstance(system, Regard) and device == "cuda" or getattr(system, "at_once", 1) > 1:
-                groups = [range(len(sources))]
-            if device == "cuda":
-                system.decode([sources[i] for i in groups[0]], 4, None)
-            began = time.perf_counter()
-            for group in groups:
-                system.decode([sources[i] for i in group], 4, None)
-            rate = len(sources) / (time.perf_counter() - began)
-            print(f"{path.name}  beam 4  {name:<36}{rate:>9.1f} sentences/s", flush=True)
-            row: Row = {"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)}
-            rows.append(row | ({"threads": threads} if device == "cpu" else {}))
-    *others, ours = (row["sentences_a_second"] for row in rows)
-    return rows, {f"{device}_file_vs_peer": round(ours / max(others), 2)}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="on a CPU")
     parser.add_argument("--rounds", type=int, default=5, help="the best of so many counts")
-    parser.add_argument("--data", type=Path, help="French sentences, one a line, translated as well")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     parser.add_argument("--sizes", nargs="+", default=[*VOCABULARIES], choices=[*VOCABULARIES])
     parser.add_argument("--add", action="store_true", help="keep the other rows of the result that is there")
@@ -353,9 +300,6 @@ def main() -> None:
         rows, ratios = run_cpu(given.rounds, measured_limits(), given.threads, given.sizes)
     else:
         rows, ratios = run_gpu(given.rounds)
-    if given.data is not None:
-        more, ratio = run_file(given.data, given.device, FILE_THREADS)
-        rows, ratios = rows + more, ratios | ratio
     for each, ratio in ratios.items():
         print(f"{each:<36} {ratio:.2f}")
     if given.add and (path := ROOT / "benchmarks" / "results" / f"{name}.json").is_file():

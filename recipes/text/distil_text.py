@@ -27,7 +27,8 @@ from written import pairs as written_pairs
 
 from regard.data.lines import decode, raw_lines
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+HERE = Path(__file__).parent
+BENCHMARKS = HERE.parents[1] / "benchmarks"
 HUMAN = ("tatoeba", "phrases", "chat", "news", "talks", "health")
 """domains whose pairs are people's and good; the other pairs give sentences to the teachers"""
 SHARES = {
@@ -194,6 +195,9 @@ def main() -> None:
         write(options.output / f"{name}.txt.xz", lines)
     for direction, each in (("fr-en", human), ("en-fr", [pair[::-1] for pair in human])):
         made = [pair for source, target in each for pair in versions(source, target, direction[:2])]
+        # What nobody should write: only as a source.
+        casual = [line.split("\t") for line in lines_of(HERE / f"casual_{direction}.tsv")]
+        made += [(source, target) for source, target in casual if key_of(source) not in tested]
         draw.shuffle(made)
         write(options.output / f"human.{direction}.tsv.xz", (f"{source}\t{target}" for source, target in made))
     print("\n".join(f"{name}: {count:,}" for name, count in sorted(counts.items())))

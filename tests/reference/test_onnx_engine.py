@@ -72,7 +72,12 @@ def test_int8_is_near_torch(tmp_path, random_model, graph_variant):
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)]
+    "changes",
+    [
+        {},
+        dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True),
+        dict(feed_forward="silu", output_bias=True),
+    ],
 )
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", KERNELS or ["0"])

@@ -64,7 +64,7 @@ typedef struct {
 } Layer;
 
 typedef struct {
-    int64_t d_model, num_heads, d_ff, source_vocab, vocab, num_encoder, num_decoder, pre_norm;
+    int64_t d_model, num_heads, d_ff, source_vocab, vocab, num_encoder, num_decoder, pre_norm, is_silu;
     double epsilon, times;
     const int8_t *source, *target; /* tables of embeddings */
     const float *source_scale, *target_scale, *frequencies;
@@ -157,6 +157,13 @@ static inline Floats exponential(Floats x) {
     for (int i = 1; i < 6; i++) y = V(fmadd_ps)(y, r, V(set1_ps)(terms[i]));
     y = V(add_ps)(V(fmadd_ps)(V(mul_ps)(r, r), y, r), V(set1_ps)(1));
     return AS_FLOATS(V(add_epi32)(AS_INTS(y), V(slli_epi32)(whole, 23)));
+}
+
+/* x / (1 + e^-x), by an exponential that does not overflow. */
+static inline Floats silu(Floats x) {
+    Floats zero = V(setzero_ps)(), negative = V(sub_ps)(zero, x), size = V(max_ps)(x, negative);
+    Floats rest = V(div_ps)(size, V(add_ps)(V(set1_ps)(1), exponential(V(min_ps)(x, negative))));
+    return V(add_ps)(V(min_ps)(x, zero), rest);
 }
 
 static inline __m128 halves_of(__m256 x, __m128 (*join)(__m128, __m128)) {
@@ -278,7 +285,8 @@ static void quantize(const float *x, int64_t rows, int64_t width, Level *levels,
     }
 }
 
-typedef struct { float *values; const float *residual; int64_t stride; int relu; } Target;
+enum { LINEAR, RELU, SILU };
+typedef struct { float *values; const float *residual; int64_t stride; int function; } Target;
 
 /* The weights of a vector of outputs for some inputs; and the products of these inputs with them, added up. */
 static inline Ints weights_at(const int8_t *weight) {
@@ -326,7 +334,8 @@ static inline __attribute__((always_inline)) void multiply(const int rows, const
             Ints sum = V(sub_epi32)(sums[r][j], VECTOR_OF(load)((const Ints *)(linear->offset + column)));
             Floats y = V(mul_ps)(V(cvtepi32_ps)(sum), V(set1_ps)(row_scale[r]));
             y = V(fmadd_ps)(y, V(load_ps)(linear->scale + column), V(load_ps)(linear->bias + column));
-            if (to.relu) y = V(max_ps)(y, V(setzero_ps)());
+            if (to.function == RELU) y = V(max_ps)(y, V(setzero_ps)());
+            if (to.function == SILU) y = silu(y);
             if (to.residual) y = V(add_ps)(y, V(loadu_ps)(to.residual + r * to.stride + column));
             V(storeu_ps)(to.values + r * to.stride + column, y);
         }
@@ -341,7 +350,7 @@ static void apply(Team team, const Linear *linear, const Buffers *own, int64_t r
             int64_t row = rows * block / blocks, end = rows * (block + 1) / blocks;
             const Level *levels = own->levels + row * linear->inputs;
             const float *scale = own->scale + row;
-            Target at = {to.values + row * to.stride, to.residual ? to.residual + row * to.stride : 0, to.stride, to.relu};
+            Target at = {to.values + row * to.stride, to.residual ? to.residual + row * to.stride : 0, to.stride, to.function};
             switch (end - row) {
                 case 1: multiply(1, linear, panel, levels, scale, at); break;
                 case 2: multiply(2, linear, panel, levels, scale, at); break;
@@ -369,7 +378,7 @@ static void leave(Team team, const Linear *linear, const Buffers *all, const Buf
                   const float *inner) {
     const Model *model = &team.pool->model;
     quantize(inner, rows, linear->inputs, own->levels, own->scale);
-    apply(team, linear, own, rows, (Target){all->sum, model->pre_norm ? all->sum : own->x, model->d_model, 0});
+    apply(team, linear, own, rows, (Target){all->sum, model->pre_norm ? all->sum : own->x, model->d_model, LINEAR});
     barrier(team);
 }
 
@@ -377,7 +386,7 @@ static void feed_forward(Team team, const Layer *layer, const Norm *norm, const 
                          int64_t rows) {
     const Model *model = &team.pool->model;
     enter(model, all, own, rows, norm);
-    apply(team, &layer->hidden, own, rows, (Target){all->wide, 0, model->d_ff, 1});
+    apply(team, &layer->hidden, own, rows, (Target){all->wide, 0, model->d_ff, model->is_silu ? SILU : RELU});
     barrier(team);
     leave(team, &layer->output, all, own, rows, all->wide);
 }
@@ -405,7 +414,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     for (int64_t i = 0; i < model->num_encoder; i++) {
         const Layer *layer = model->encoder + i;
         enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
-        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
+        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, LINEAR});
         barrier(team);
         for (int64_t s = first; s < last; s++) {
             const float *keys = all->wide + starts[s - first] * 3 * width + width;
@@ -423,7 +432,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     }
     enter(model, all, own, rows, model->pre_norm ? &model->encoder_norm : before);
     for (int64_t i = 0; i < model->num_decoder; i++) {
-        apply(team, &model->decoder[i].memory, own, rows, (Target){all->wide, 0, 2 * width, 0});
+        apply(team, &model->decoder[i].memory, own, rows, (Target){all->wide, 0, 2 * width, LINEAR});
         barrier(team);
         for (int64_t s = first; s < last; s++)
             for (int64_t k = team.id; k < call->lengths[s]; k += team.size)
@@ -472,7 +481,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
     for (int64_t i = 0; i < model->num_decoder; i++) {
         const Layer *layer = model->decoder + i;
         enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
-        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, 0});
+        apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, LINEAR});
         barrier(team);
         int64_t units = rows / length * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
@@ -489,7 +498,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
         barrier(team);
         leave(team, &layer->self_output, all, own, rows, all->context);
         enter(model, all, own, rows, model->pre_norm ? &layer->cross_norm : &layer->self_norm);
-        apply(team, &layer->query, own, rows, (Target){all->wide, 0, width, 0});
+        apply(team, &layer->query, own, rows, (Target){all->wide, 0, width, LINEAR});
         barrier(team);
         units = rows * heads, end = share(units, team.id + 1, team.size);
         for (int64_t unit = share(units, team.id, team.size); unit < end; unit++) {
@@ -509,7 +518,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
     }
     enter(model, all, own, rows, model->pre_norm ? &model->decoder_norm : before);
     int64_t filled = model->scores.outputs;
-    apply(team, &model->scores, own, rows, (Target){all->logits, 0, filled, 0});
+    apply(team, &model->scores, own, rows, (Target){all->logits, 0, filled, LINEAR});
     barrier(team);
     for (int64_t r = team.id; r < rows; r += team.size)
         conclude(model, call, all->logits + r * filled, start + r, own->weights);

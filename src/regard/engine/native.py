@@ -39,10 +39,11 @@ _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether the kernel runs a model: the paper's Transformer, norms before or after, with vectors that fill registers."""
+    """Whether the kernel runs a model: the paper's Transformer or Marian's, norms before or after, with vectors that fill registers."""
     return (
         config.architecture == "encoder-decoder"
-        and (config.norm, config.feed_forward, config.position) == ("layer", "relu", "sinusoidal")
+        and (config.norm, config.position) == ("layer", "sinusoidal")
+        and config.feed_forward in ("relu", "silu")
         and not (config.embedding_norm or config.d_k)
         and config.d_model % PANEL == config.d_ff % PANEL == config.head_dim % 16 == 0
     )

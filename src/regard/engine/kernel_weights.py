@@ -34,13 +34,8 @@ class KernelWeights:
         config, ties = self.config, tied_names(self.config)
         is_pre = config.norm_placement == "pre"
         numbers = [config.d_model, config.num_heads, config.d_ff, config.source_vocab_size, config.target_vocab_size]
-        times = config.d_model**0.5 if config.scaled_embedding else 1.0
-        numbers += [
-            *config.num_layers,
-            is_pre,
-            config.feed_forward == "silu",
-            *np.array([config.norm_epsilon, times]).view(np.int64).tolist(),
-        ]
+        floats = np.array([config.norm_epsilon, config.d_model**0.5 if config.scaled_embedding else 1.0])
+        numbers += [*config.num_layers, is_pre, config.feed_forward == "silu", *floats.view(np.int64).tolist()]
         names = [ties.get(name, name) for name in ("source.embedding.weight", "target.embedding.weight")]
         numbers += [self._pointer(self._tensors[name + end]) for end in ("", SCALE) for name in names]
         pairs = np.arange(0, config.d_model, 2, dtype=np.float32)

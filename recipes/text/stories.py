@@ -79,7 +79,7 @@ _NUM_COMMON = 9000
 _WORDS = (5, 24)
 _LEAST_WORDS = 50
 """of a story after its beginning"""
-_CUT_SHARE, _MADE_SHARE = 0.25, 0.35
+_CUT_SHARE, _MADE_SHARE = 0.25, 0.5
 _SHINGLE, _MOST_SEEN = 6, 0.25
 """words in a row that are looked for in earlier stories, and the share of them that may be found there"""
 _MOST_ALIKE = 400

@@ -17,8 +17,8 @@ from torch import nn
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.decode import search
-from regard.engine import Engine, EngineKind, Precision, open_engine
+from regard.decode import StepModel, search
+from regard.engine import EngineKind, Precision, open_engine
 from regard.model.position import sinusoidal
 from regard.model.transformer import EncoderDecoder
 
@@ -42,7 +42,7 @@ class Regard:
     """As users open it: `open_engine`, and the search over it."""
 
     def __init__(self, folder: Path, kind: EngineKind, device: str, threads: int | None, precision: Precision) -> None:
-        self.engine: Engine = open_engine(folder, kind, device=device, threads=threads, precision=precision)
+        self.engine: StepModel = open_engine(folder, kind, device=device, threads=threads, precision=precision)
 
     def decode(
         self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False

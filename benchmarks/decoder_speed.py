@@ -26,8 +26,8 @@ import torch
 from record import Row, save
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, search
-from regard.engine import Engine, open_engine
+from regard.decode import Constraints, StepModel, search
+from regard.engine import open_engine
 from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
 from regard.engine.torch import TorchEngine, to_state_dict
@@ -66,7 +66,7 @@ def eight_bits(path: Path, output: Path) -> Path:
     return output
 
 
-def regard_writes(engine: Engine, prompts: list[list[int]]) -> Write:
+def regard_writes(engine: StepModel, prompts: list[list[int]]) -> Write:
     def write(count: int) -> list[list[int]]:
         length = len(prompts[0]) + count
         decode = DecodeConfig(method="greedy", max_length=length, min_length=length)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from regard.config import DecodeConfig, to_dict
-from regard.engine import Engine, EngineKind, Precision, open_engine
+from regard.decode import StepModel
+from regard.engine import EngineKind, Precision, open_engine
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
 from regard.exchange.formats import import_model as import_model
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 class Model:
     """A loaded model."""
 
-    def __init__(self, folder: Path, engine: Engine, target_language: str | None = None, **options: Any) -> None:
+    def __init__(self, folder: Path, engine: StepModel, target_language: str | None = None, **options: Any) -> None:
         """options: how the engine was opened; search opens its encoder the same way."""
         self.folder, self._options = folder, options
         self.manifest = read_manifest(folder).toward(target_language)

@@ -68,13 +68,13 @@ class Thread:
         self.engine.open.clear()
         first = job(1)
         self.worker.submit(first)
-        wait_until(lambda: self.worker._batch)
+        wait_until(lambda: self.worker._lanes[0].batch)
         return first
 
     def taken(self) -> list[tuple[int, int]]:
         """How many items the next batch takes of each job, by the job's size."""
         counts: dict[int, int] = {}
-        for each, _ in self.worker._take():
+        for each, _ in self.worker._take(99):
             counts[len(each.futures)] = counts.get(len(each.futures), 0) + 1
         return sorted(counts.items())
 
@@ -101,15 +101,15 @@ def test_each_request_has_its_turn(thread: Thread) -> None:
     thread.hold()
     for count in (101, 2, 3):
         thread.worker.submit(job(count))
-    assert thread.taken() == [(2, 2), (3, 3), (101, 11)]
-    assert thread.taken() == [(101, 16)]
+    assert thread.taken() == [(2, 2), (3, 3), (101, 7)]
+    assert thread.taken() == [(101, 12)]
     thread.worker.submit(job(5))
-    assert thread.taken() == [(5, 5), (101, 11)]
+    assert thread.taken() == [(5, 5), (101, 7)]
 
 
 def test_a_batch_is_of_like_length_and_of_equal_tasks_and_not_too_large(thread: Thread) -> None:
     thread.hold()
-    for count, length in ((2, 50), (3, 10), (4, 40), (5, 3)):
+    for count, length in ((2, 84), (3, 20), (4, 30), (5, 3)):
         thread.worker.submit(job(count, length))
     assert thread.taken() == [(2, 2), (4, 4)]
     assert thread.taken() == [(3, 3), (5, 5)]
@@ -133,7 +133,25 @@ def test_shared_batches_change_no_answer(thread: Thread) -> None:
         found = results(each)
         alone = TASK.run(thread.translator, [translation.source for translation in found])
         assert [one.text for one in found] == [one.text for one in alone]
-    assert [max(each.batches) for each in thread.engine.copies or [thread.engine]] in ([16], [8, 8])
+    assert max(thread.engine.batches) == (1 if thread.engine.copies else 12)
+
+
+@pytest.mark.parametrize("thread", [True], indirect=True)
+def test_free_lanes_share_a_text_and_one_sentence_has_all_threads(thread: Thread) -> None:
+    thread.worker.submit(alone := job(1))
+    assert results(alone)
+    assert thread.engine.batches == [1]
+    thread.worker.submit(both := job(16))
+    assert len(results(both)) == 16
+    assert [each.batches for each in thread.engine.copies] == [[8], [8]]
+
+
+@pytest.mark.parametrize("thread", [True], indirect=True)
+def test_a_lane_does_not_wait_for_one_that_is_held(thread: Thread) -> None:
+    held = thread.hold()
+    thread.worker.submit(other := job(5))
+    assert len(results(other)) == 5 and not held.futures[0].done()
+    assert thread.engine.copies[0].batches == [] and sum(thread.engine.copies[1].batches) == 5
 
 
 def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None:
@@ -152,7 +170,7 @@ def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None
     assert all(results(each)[0].text for each in good)
     with pytest.raises(ValueError, match="poisoned"):
         results(bad)
-    assert thread.worker.is_alive and thread.engine.batches[1] == 16
+    assert thread.worker.is_alive and thread.engine.batches[1] == 12
 
 
 def test_no_stream_waits_for_another(thread: Thread) -> None:

@@ -91,16 +91,14 @@ def checked_links(source: Sequence[str], target: Sequence[str], dictionary: Mapp
     ...               {"le": {"the"}, "chat": {"cat"}, "noir": {"black"}})
     [(1, 2), (2, 1)]
     """
-    sources, targets = ([_bare(word) for word in words] for words in (source, target))
+    # In small letters, without signs around a word and what is elided before it (l'homme).
+    sources, targets = (
+        [word.strip(".,;:!?\"'()«»").rpartition("'")[2].lower() for word in words] for words in (source, target)
+    )
     meant = [{j for j, word in enumerate(targets) if word in dictionary.get(each, ())} for each in sources]
     return [
         (i, j) for i, places in enumerate(meant) if len(places) == 1 for j in places if sum(j in o for o in meant) == 1
     ]
-
-
-def _bare(word: str) -> str:
-    """In small letters, without signs around it and what is elided before it (l'homme)."""
-    return word.strip(".,;:!?\"'()«»").rpartition("'")[2].lower()
 
 
 def num_right(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int], links: Links) -> int:

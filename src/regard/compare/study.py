@@ -15,7 +15,6 @@ reference               the model that the others are tested against, and whose 
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from regard.config import from_dict
@@ -111,14 +110,9 @@ _SHARED = ("data", "model", "train", "decode")
 _KEYS = ("title", "seeds", "reference", "corpora", "models", "variations", "budgets", "sweep", "alignment", *_SHARED)
 
 
-def named_studies() -> dict[str, Path]:
-    """The comparisons that come with the package."""
-    return named_recipes("comparisons")
-
-
 def read_study(name_or_file: str) -> Study:
     """A named comparison, or the TOML file of that name."""
-    return parse_study(read_toml(name_or_file, named_studies(), "a comparison"), name_or_file)
+    return parse_study(read_toml(name_or_file, named_recipes("comparisons"), "a comparison"), name_or_file)
 
 
 def parse_study(values: Mapping[str, Any], where: str) -> Study:

@@ -102,7 +102,8 @@ def read_pairs(
         _add(corpus, f"{source_path} and {target_path}", found)
     for name, tag in zip(map(str, pairs), tags or [""] * len(pairs), strict=True):
         found = _tab_separated(*split_label(name), swapped, corpus.report)
-        before = tag_before(tag) if tag else ""
+        # A tag before the source tells the target language, as in Johnson et al. 2017.
+        before = f"<2{tag}> " if tag else ""
         _add(corpus, name, ((number, before + first, second) for number, first, second in found))
     if not len(corpus):
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
@@ -167,11 +168,6 @@ def split_label(name: str) -> tuple[str, str]:
     name = split_weight(name)[0]
     path, _, label = name.partition("#")
     return (name, "") if not label or Path(name).exists() else (path, label)
-
-
-def tag_before(language: str) -> str:
-    """What stands before a source to tell the target language, as in Johnson et al. 2017."""
-    return f"<2{language}> "
 
 
 def split_weight(name: str) -> tuple[str, float]:

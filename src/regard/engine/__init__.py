@@ -23,9 +23,6 @@ GRAPHS = ("decoder.onnx", "encoder.onnx")  # Graphs of a model folder; an encode
 MAX_THREADS = 8
 
 
-Engine = StepModel  # A running model; each of its sources ends in the end token.
-
-
 class VectorEngine(Protocol):
     """A running encoder."""
 
@@ -40,7 +37,7 @@ class VectorEngine(Protocol):
         """[tokens, features] of each source, in float32: one vector in context for each token."""
 
 
-def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Any) -> Engine:
+def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Any) -> StepModel:
     """The engine for a model folder.
 
     `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. The options are

@@ -1,12 +1,16 @@
-"""One thread for each model: it works on the requests of all clients in shared batches.
+"""The threads of each model: they work on the requests of all clients in shared batches.
+
+An engine whose copies share its weights has a thread, a lane, for each of them, and each takes a batch of its own: none
+waits for another. Beside one that works a lane waits a moment for as long as requests come, because those that were
+just answered bring the next ones.
 
 Jobs wait in a ring. A batch begins with an item of the job that has waited longest and takes one item of each job in
 turn, so that a text of a thousand sentences takes its turn like one of a single sentence. The items of a batch are of
-similar length, because all are answered when the longest is done, and a batch is small: a larger one is hardly faster
-on a CPU, and delays the requests that come meanwhile.
+comparable length, because all are answered when the longest is done, and a batch is small: a larger one is hardly faster
+on a CPU, and delays the requests that come meanwhile. Lanes that are free share what waits.
 
-A stream writes a text token by token. Between two steps of a batch every stream makes one step, so that neither waits
-for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add
+A stream writes a text token by token. Between two steps of the first lane's batch every stream makes one step, so that
+neither waits for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add
 them. Cancelled work is not computed: items that wait are dropped, and a batch that nobody waits for ends at its next
 step.
 """
@@ -17,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple
 
 from regard.decode import StepModel
@@ -24,13 +29,12 @@ from regard.serve.monitoring import Metrics
 from regard.serve.request import RequestError
 from regard.translate.pipeline import Translator
 
-_MAX_BATCH = {"cpu": (16, 512), "cuda": (256, 16384)}
-"""items and source tokens in a batch, padding included, by device"""
-_MAX_LENGTH_RATIO = 2  # longest to shortest item of a batch
+_MAX_BATCH = {"cpu": (12, 512), "cuda": (256, 16384)}  # items and source tokens of a batch, padding included
+_GATHER = 0.003  # seconds in which a further item must come, while another thread works, for a lane to wait for it
+_MAX_LENGTH_RATIO = 4  # longest to shortest item of a batch
 _SHORT = 8  # tokens up to which all items count as equally long
 _STALLED_AFTER = 4.0  # seconds without a step after which a model counts as dead
-_STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")
-"""methods with which an engine makes steps"""
+_STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")  # methods with which an engine makes steps
 
 
 class ModelStopped(RequestError):
@@ -96,46 +100,57 @@ class _BatchCancelled(Exception):
     """Nobody waits for anything of the running batch."""
 
 
+class _Lane:
+    """A thread that works on one batch at a time, by its own copy of the engine."""
+
+    def __init__(self, number: int, name: str, engine: StepModel, worker: "Worker") -> None:
+        self.number, self.batch = number, list[tuple[ModelJob, WorkItem]]()
+        self.engine: Any = _WatchedEngine(engine, lambda: worker.between_steps(self))
+        self.is_working, self.last_step = False, time.monotonic()
+        self.thread = threading.Thread(target=lambda: worker.run(self), name=f"regard-{name}-{number}", daemon=True)
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.is_working and time.monotonic() - self.last_step > _STALLED_AFTER
+
+
 class Worker:
     def __init__(self, name: str, translator: Translator, queue: int, metrics: Metrics) -> None:
         self.name, self.metrics, self._max_waiting = name, metrics, queue
-        self._engine = translator.engine
-        watched: Any = _WatchedEngine(translator.engine, self._between_steps)
-        self._translator = QuietTranslator(watched, translator.manifest, translator.source, translator.target)
+        self._engine, self._translator = translator.engine, translator
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
         self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
-        self._changed, self._advancing = threading.Condition(), threading.Lock()
+        self._changed = threading.Condition()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []
-        self._batch: list[tuple[ModelJob, WorkItem]] = []
-        self._is_stopping = self._is_working = False
-        self.fault: BaseException | None = None
-        """error that ended the thread unexpectedly"""
-        self._last_step = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name=f"regard-{name}", daemon=True)
+        self._is_stopping = False
+        self.fault: BaseException | None = None  # error that ended a thread unexpectedly
+        copies = getattr(self._engine, "copies", ())
+        engines = copies if len(copies) > 1 else [self._engine]
+        self._lanes = [_Lane(number, name, each, self) for number, each in enumerate(engines)]
+        # A sentence that comes alone has all threads.
+        self._whole: Any = _WatchedEngine(self._engine, lambda: self.between_steps(self._lanes[0]))
 
     def start(self) -> None:
-        self._thread.start()
+        for lane in self._lanes:
+            lane.thread.start()
 
     def stop(self) -> None:
-        """Fail whatever is left and end the thread."""
+        """Fail whatever is left and end the threads."""
         with self._changed:
             self._is_stopping = True
-            self._changed.notify()
-        if self._thread.is_alive() and not self._is_stalled:
-            self._thread.join(timeout=_STALLED_AFTER)
+            self._changed.notify_all()
+        for lane in self._lanes:
+            if lane.thread.is_alive() and not lane.is_stalled:
+                lane.thread.join(timeout=_STALLED_AFTER)
 
     @property
     def is_alive(self) -> bool:
-        return self._thread.is_alive() and self.fault is None and not self._is_stalled
+        return self.fault is None and all(each.thread.is_alive() and not each.is_stalled for each in self._lanes)
 
     @property
     def num_waiting(self) -> int:
         return len(self._jobs) + len(self._streams)
-
-    @property
-    def _is_stalled(self) -> bool:
-        return self._is_working and time.monotonic() - self._last_step > _STALLED_AFTER
 
     def check(self) -> None:
         """Raise the error that a new request would get now, before any work is done for it."""
@@ -151,64 +166,81 @@ class Worker:
                 self._jobs.append(work)
             else:
                 self._streams.append(work)
-            self._changed.notify()
+            self._changed.notify_all()
 
-    def _run(self) -> None:
+    def run(self, lane: _Lane) -> None:
         try:
-            while self._wait():
-                self._batch = self._take()
-                if self._batch:
-                    self._answer(self._batch)
+            while engine := self._next(lane):
+                if lane.batch:
+                    self._answer(lane, engine)
                 else:
-                    self._advance_streams()
-                self._batch = []
+                    self._advance_streams(lane)
+                lane.batch = []
         except BaseException as error:
             self.fault = error
         finally:
             with self._changed:
-                self._is_stopping, self._is_working = True, False
-                jobs = [*(job for job, _ in self._batch), *self._jobs]
+                self._is_stopping, lane.is_working = True, False
+                jobs = [*(job for job, _ in lane.batch), *self._jobs]
+                self._changed.notify_all()
             for job in jobs:
                 job.fail(ModelStopped())
-            for stream in self._streams:
+            for stream in self._streams if lane.number == 0 else ():
                 stream.deliver(ModelStopped())
 
-    def _wait(self) -> bool:
-        """Wait for work; whether there is any, or the thread is to end."""
+    def _next(self, lane: _Lane) -> Any:
+        """Wait for work and take a batch, or none for the streams; the engine to run it by, or None at the end."""
         with self._changed:
-            while not (self._jobs or self._streams or self._is_stopping):
-                self._is_working = False
-                self._changed.wait()
-            self._last_step = time.monotonic()
-            self._is_working = True
-            return not self._is_stopping
+            lane.is_working = False
+            self._changed.wait_for(lambda: self._is_stopping or self._has_work(lane))
+            while any(each.is_working for each in self._lanes) and (before := self._num_items) < self._max_items:
+                if not self._changed.wait_for(lambda: self._num_items > before, _GATHER):
+                    break
+            if self._is_stopping:
+                return None
+            lane.last_step, lane.is_working = time.monotonic(), True
+            num_free = 1 + sum(not each.is_working for each in self._lanes)
+            is_alone = lane.number == 0 and self._num_items == 1 and num_free == len(self._lanes)
+            lane.batch = self._take(-(-self._num_items // num_free))
+            return self._whole if is_alone else lane.engine
 
-    def _take(self) -> list[tuple[ModelJob, WorkItem]]:
-        with self._changed:
-            jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
-            batch: list[tuple[ModelJob, WorkItem]] = []
-            shortest = longest = max(jobs[0].waiting[0].length, _SHORT) if jobs else 0
-            ring = deque(job for job in jobs if job.task == jobs[0].task)
-            while ring and len(batch) < self._max_items:
-                job = ring.popleft()
-                length = max(job.waiting[0].length, _SHORT)
-                low, high = min(shortest, length), max(longest, length)
-                if batch and (high > _MAX_LENGTH_RATIO * low or high * (len(batch) + 1) > self._max_tokens):
-                    continue
-                shortest, longest = low, high
-                batch.append((job, job.waiting.popleft()))
-                if job.waiting:
-                    ring.append(job)
-            taken = {id(job) for job, _ in batch}
-            # Those that had their turn go to the end of the ring.
-            jobs.sort(key=lambda job: id(job) in taken)
-            self._jobs = deque(job for job in jobs if job.waiting)
+    def _has_work(self, lane: _Lane) -> bool:
+        """Whether there is more than the free lanes before this one take; the streams are the first one's."""
+        num_before = sum(not each.is_working for each in self._lanes[: lane.number])
+        return self._num_items > num_before or lane.number == 0 and bool(self._jobs or self._streams)
+
+    @property
+    def _num_items(self) -> int:
+        return sum(len(job.waiting) for job in self._jobs)
+
+    def _take(self, most: int) -> list[tuple[ModelJob, WorkItem]]:
+        jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
+        batch: list[tuple[ModelJob, WorkItem]] = []
+        shortest = longest = max(jobs[0].waiting[0].length, _SHORT) if jobs else 0
+        ring = deque(job for job in jobs if job.task == jobs[0].task)
+        while ring and len(batch) < min(most, self._max_items):
+            job = ring.popleft()
+            length = max(job.waiting[0].length, _SHORT)
+            low, high = min(shortest, length), max(longest, length)
+            if batch and (high > _MAX_LENGTH_RATIO * low or high * (len(batch) + 1) > self._max_tokens):
+                continue
+            shortest, longest = low, high
+            batch.append((job, job.waiting.popleft()))
+            if job.waiting:
+                ring.append(job)
+        taken = {id(job) for job, _ in batch}
+        # Those that had their turn go to the end of the ring.
+        jobs.sort(key=lambda job: id(job) in taken)
+        self._jobs = deque(job for job in jobs if job.waiting)
         return batch
 
-    def _answer(self, batch: list[tuple[ModelJob, WorkItem]]) -> None:
+    def _answer(self, lane: _Lane, engine: Any) -> None:
+        batch = lane.batch
         self.metrics.observe("regard_batch_sentences", len(batch), model=self.name)
+        translator = copy(self._translator)
+        translator.engine = engine
         try:
-            results = batch[0][0].task.run(self._translator, [item.value for _, item in batch])
+            results = batch[0][0].task.run(translator, [item.value for _, item in batch])
         except _BatchCancelled:
             return
         except Exception as error:
@@ -217,32 +249,26 @@ class Worker:
                 return
             # One item is at fault: run them one by one, so that the others do not fail with it.
             for each in batch:
-                self._batch = [each]
-                self._answer(self._batch)
+                lane.batch = [each]
+                self._answer(lane, engine)
             return
         self.metrics.add("regard_sentences_total", len(batch), model=self.name)
         for (_, item), result in zip(batch, results, strict=True):
             with suppress(InvalidStateError):  # cancelled meanwhile
                 item.future.set_result(result)
 
-    def _between_steps(self) -> None:
-        self._last_step = time.monotonic()
-        self._advance_streams()
-        if self._batch and all(job.is_cancelled for job, _ in self._batch):
+    def between_steps(self, lane: _Lane) -> None:
+        lane.last_step = time.monotonic()
+        self._advance_streams(lane)
+        if lane.batch and all(job.is_cancelled for job, _ in lane.batch):
             raise _BatchCancelled
 
-    def _advance_streams(self) -> None:
-        # One of the threads that search side by side does it; the others go on.
-        if not self._advancing.acquire(blocking=False):
-            return
-        try:
-            for stream in list(self._streams):
-                self._last_step = time.monotonic()
-                if not stream.advance(self._engine):
-                    with self._changed:
-                        self._streams.remove(stream)
-        finally:
-            self._advancing.release()
+    def _advance_streams(self, lane: _Lane) -> None:
+        for stream in list(self._streams) if lane.number == 0 else ():
+            lane.last_step = time.monotonic()
+            if not stream.advance(self._engine):
+                with self._changed:
+                    self._streams.remove(stream)
 
 
 class QuietTranslator(Translator):
@@ -253,17 +279,13 @@ class QuietTranslator(Translator):
 
 
 class _WatchedEngine:
-    """An engine that calls a function before each step, its own or of a copy's."""
+    """An engine that calls a function before each step."""
 
     def __init__(self, engine: StepModel, before_step: Callable[[], None]) -> None:
         self._engine, self._before_step = engine, before_step
 
-    @property
-    def copies(self) -> list[Any]:
-        return [_WatchedEngine(copy, self._before_step) for copy in getattr(self._engine, "copies", ())]
-
     def __getattr__(self, name: str) -> Any:
-        offered = getattr(self._engine, name)
+        offered = None if name == "copies" else getattr(self._engine, name)
         if name not in _STEP_METHODS or offered is None:
             return offered
 

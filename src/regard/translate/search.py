@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
-from queue import SimpleQueue
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.data.batches import batches_for_inference
@@ -117,23 +116,17 @@ def search_in_batches(
         for places in settings.values()
         for batch in _batches(engine, [(place, inputs[place]) for place in places], len(copies))
     ]
+    left = iter(batches)
+
+    def run(copy: StepModel) -> list[tuple[Sequence[int], list[list[Hypothesis]]]]:
+        return [(batch, _search_batch(copy, [inputs[place] for place in batch], history)) for batch in left]
+
     if 1 in (len(batches), len(copies)):
-        results = [_search_batch(engine, [inputs[place] for place in batch], history) for batch in batches]
+        done = run(engine)
     else:
-        free: SimpleQueue[StepModel] = SimpleQueue()
-        for copy in copies:
-            free.put(copy)
-
-        def run(batch: Sequence[int]) -> list[list[Hypothesis]]:
-            copy = free.get()
-            try:
-                return _search_batch(copy, [inputs[place] for place in batch])
-            finally:
-                free.put(copy)
-
         with ThreadPoolExecutor(len(copies)) as threads:
-            results = list(threads.map(run, batches))
-    found = dict(zip(chain(*batches), chain(*results), strict=True))
+            done = list(chain.from_iterable(threads.map(run, copies)))
+    found = {place: each for batch, several in done for place, each in zip(batch, several, strict=True)}
     return [found[place] for place in range(len(inputs))]
 
 

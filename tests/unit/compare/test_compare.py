@@ -12,8 +12,9 @@ from html5lib import HTMLParser
 
 import regard
 from regard.compare.results import Task, request_of, stages_of, swept
-from regard.compare.study import named_studies, parse_study, read_study
+from regard.compare.study import parse_study, read_study
 from regard.errors import TrainingError, UsageError
+from regard.train.recipe import named_recipes
 
 TINY: dict[str, Any] = {
     "title": "A & B <compared>",
@@ -156,7 +157,7 @@ def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
 
 
 def test_every_shipped_comparison_is_understood() -> None:
-    for name in named_studies():
+    for name in named_recipes("comparisons"):
         study = read_study(name)
         sweeps, together, alone = stages_of(study)
         assert study.reference and study.alignment.dictionary and sweeps and together and alone

@@ -11,8 +11,7 @@ on a CPU, and delays the requests that come meanwhile. Lanes that are free share
 
 A stream writes a text token by token. Between two steps of the first lane's batch every stream makes one step, so that
 neither waits for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add
-them. Cancelled work is not computed: items that wait are dropped, and a batch that nobody waits for ends at its next
-step.
+them. Cancelled work is not computed: items that wait are dropped, a batch that nobody waits for ends at its next step.
 """
 
 import threading

@@ -46,7 +46,7 @@ while True:
         seen = newest
         ask("api/training", json.dumps({{"run": 0, "step": newest}}).encode())
         print(newest, flush=True)
-    time.sleep(max({POLL_SECONDS}, min(10 * {POLL_SECONDS}, {REST} * (time.perf_counter() - began))))
+    time.sleep({POLL_SECONDS} + {REST} * (time.perf_counter() - began))
 """
 
 

@@ -1,5 +1,6 @@
 """A run of `regard train --recipe learn-reverse`, seen to learn: the slider, the curves, a training step."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from browser.reading import shown_in
 from playwright.sync_api import Page, expect
 from web_fixtures import serving
 
+from regard.look.live import live_session
 from regard.look.server import Server
 from regard.look.view import look_at
 from regard.train.recipe import parse_settings, read_recipe
@@ -82,6 +84,17 @@ def test_the_output_follows_the_slider(window: Window, server: Server, folder: P
         written.append(page.locator("#sentence .to").text_content())
         assert written[-1] == server.session.learning(0, steps[stop]).translation
     assert written[0] != written[1] == WRITTEN
+
+
+def test_the_page_follows_a_run_to_its_end(window: Window, folder: Path, tmp_path: Path) -> None:
+    """It begins at the random start, and shows the newest snapshot with no hand on the slider."""
+    kept = shutil.copytree(folder, tmp_path / "run") / "result.json"
+    kept.rename(tmp_path / "result.json")
+    with serving(Server(lambda: live_session(tmp_path / "run"))) as server:
+        told = window.goto(address_of(server.url, "learning")).locator("#snapshot-told")
+        expect(told).to_contain_text(f"step {list_snapshots(folder)[-1]}", timeout=120_000)
+        (tmp_path / "result.json").rename(kept)
+        expect(told).to_contain_text("the finished model", timeout=120_000)
 
 
 def test_a_saved_file_has_the_slider_too(windows: Callable[..., Window], folder: Path, tmp_path: Path) -> None:

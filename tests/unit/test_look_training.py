@@ -1,6 +1,7 @@
 """Looking at a run: its snapshots, curves and training steps behind the page."""
 
 import json
+import shutil
 import threading
 import time
 from dataclasses import replace
@@ -17,7 +18,7 @@ from regard.cli.serve import _text_and_model
 from regard.folder.checkpoint import read_tensors
 from regard.look import page_engine
 from regard.look.document import describe
-from regard.look.live import served_live
+from regard.look.live import live_session, served_live
 from regard.look.server import chain, get, post
 from regard.look.view import Look, look_at
 from regard.train.snapshots import list_snapshots, read_snapshot
@@ -139,6 +140,15 @@ def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
     run(data, tmp_path / "alone", settings)
     watched, alone = (read_tensors(tmp_path / name) for name in ("run", "alone"))
     assert all(np.array_equal(watched[name], alone[name]) for name in alone)
+
+
+def test_an_untrained_model_does_not_hold_up_its_training(look: Look, folder: Path, tmp_path: Path) -> None:
+    """It never ends of itself: while the run goes on, its output ends sooner."""
+    (shutil.copytree(folder, tmp_path / "run") / "result.json").unlink()
+    live = live_session(tmp_path / "run").original
+    late = look.session.learning(look.session.text(live.text).number, 0)
+    ends = [len(each.found.hypotheses[0].tokens) for each in (live, late)]
+    assert ends[0] == 2 * (len(live.source) - 1) + 10 < ends[1]
 
 
 def asked(url: str, body: Any = None) -> Any:

@@ -211,9 +211,10 @@ class Session:
         stages: dict[str, Any] = {}
         num_given = 0
         if translates:
-            if subject.step is not None:  # an untrained model never ends: no longer than a translation can be
-                longest = 2 * len(subject.source.encode(text)) + _LEAST_WRITTEN
-                decode = replace(decode, max_length=min(decode.max_length, longest))
+            if subject.step is not None and not (self.training and self.training.is_finished):
+                # An untrained model never ends, and a long search would hold up the training.
+                longest = 2 * len(subject.source.encode(text)) + len(plan.prefix or ()) + _LEAST_WRITTEN
+                decode = replace(decode, max_length=min(decode.max_length or longest, longest))
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
             with warnings.catch_warnings():

@@ -7,7 +7,7 @@ import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 const POLL_MILLISECONDS = 2000;
-/** Waiting time as a multiple of the time of the last answer, during which the trainer has one core less or waits for its turn. */
+/** Wait as a multiple of the last answer's time, in which the trainer waited. */
 const REST = 20;
 const [WIDTH, HEIGHT] = [300, 90];
 
@@ -25,22 +25,26 @@ export async function openLearning(app, root) {
 		const here = place(app);
 		slider.max = String(stops.length - 1);
 		slider.value = String(here);
-		slider.setAttribute("aria-valuetext", nameOf(stops[here] ?? null));
-		const line = near(app, stops[here] ?? null);
-		told.replaceChildren(`${nameOf(stops[here] ?? null)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", app.training?.warning ?? ""));
+		const step = stops[here] ?? null;
+		slider.setAttribute("aria-valuetext", nameOf(step));
+		const line = near(app, step);
+		told.replaceChildren(`${nameOf(step)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", app.training?.warning ?? ""));
 	};
-	slider.addEventListener("input", () => asks(() => at(app, stopsOf(app)[Number(slider.value)] ?? null), (run) => app.go({ run })));
+	let follows = !app.training.finished;
+	slider.addEventListener("input", () => {
+		follows = slider.value === slider.max;
+		asks(() => at(app, stopsOf(app)[Number(slider.value)] ?? null), (run) => app.go({ run }));
+	});
 	root.replaceChildren(span("note", "trained for"), slider, told);
 	app.store.listen(["run"], draw);
 	draw();
 	const poll = async () => {
 		const began = performance.now();
-		const wasLast = place(app) === stopsOf(app).length - 1;
-		const before = app.training?.steps.at(-1);
 		app.training = await app.data.training();
-		const newest = app.training?.steps.at(-1) ?? null;
-		const run = wasLast && newest !== before && !app.training?.finished ? await at(app, newest) : null;
-		wait = Math.max(POLL_MILLISECONDS, Math.min(10 * POLL_MILLISECONDS, REST * (performance.now() - began)));
+		const newest = stopsOf(app).at(-1) ?? null;
+		const shown = app.doc.model.step ?? null; // null: another model
+		const run = follows && shown !== null && newest !== shown ? await at(app, newest) : null;
+		wait = POLL_MILLISECONDS + REST * (performance.now() - began);
 		if (run !== null) app.go({ run });
 		draw();
 		if (app.state.view === "learning") app.store.tell(["figure"]);
@@ -80,11 +84,11 @@ export async function learningView(app) {
 	const { step } = app.doc.model;
 	const probes = training.probes[String(step ?? training.steps.at(-1))] ?? [];
 	return [
-		lead("The slider under the two sentences goes back in the model's training. All views follow: output, attention, heads, and the number that is open."),
+		lead("The slider under the two sentences goes back in the training; all views follow."),
 		training.warning ? element("p", { class: "trouble" }, training.warning) : "",
 		card(
 			"The run",
-			element("div", { class: "columns" }, ...[curve(app, "loss", "loss"), curve(app, "rate", "learning rate"), curve(app, "gradient", "norm of the gradient")]),
+			element("div", { class: "columns" }, curve(app, "loss", "loss"), curve(app, "rate", "learning rate"), curve(app, "gradient", "norm of the gradient")),
 		),
 		card(
 			`What it wrote at ${nameOf(step ?? null)}`,
@@ -110,12 +114,12 @@ function curve(app, key, title) {
 	const at = near(app, app.doc.model.step ?? null);
 	const picture = drawing(
 		"svg",
-		{ viewBox: `0 0 ${WIDTH} ${HEIGHT + 12}`, class: "curve", role: "img", "aria-label": `${title} over the steps` },
+		{ viewBox: `0 -12 ${WIDTH} ${HEIGHT + 24}`, class: "curve", role: "img", "aria-label": `${title} over the steps` },
 		drawing("path", { class: "wire", d: `M${here} 0V${HEIGHT}` }),
 		drawing("polyline", { class: "line", points: known.map((line) => `${x(line.step)},${y(line[key] ?? 0)}`).join(" ") }),
 		...(key === "loss" ? valid.map((line) => drawing("circle", { cx: x(line.step), cy: y(line.loss ?? top), r: 2.5 })) : []),
-		caption("axis", WIDTH - 4, 10, `at most ${show(top, 4)}`, "end"),
-		caption("axis", 4, HEIGHT + 10, "step 0"),
+		caption("axis", WIDTH - 4, -2, `at most ${show(top, 4)}`, "end"),
+		caption("axis", 4, HEIGHT + 10, "step 0", "start"),
 		caption("axis", WIDTH - 4, HEIGHT + 10, `step ${count(last)}`, "end"),
 	);
 	const value = at?.[key] ?? NaN;
@@ -149,7 +153,7 @@ async function diagonals(app) {
 
 /** @param {App} app */
 async function stepCard(app) {
-	if (app.doc.model.step === undefined || app.doc.model.step === null) return card("One training step", p("", "Move the slider to a snapshot to take its next step apart."));
+	if ((app.doc.model.step ?? null) === null) return card("One training step", p("", "Move the slider to a snapshot to take its next step apart."));
 	const input = field("reference", "the right answer");
 	input.value = app.doc.target?.text ?? "";
 	const probe = Object.values(app.training?.probes ?? {})[0]?.find((each) => each.source === app.doc.title);

@@ -30,9 +30,6 @@ from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 from regard.translate.trace import SearchRecord, record_run, search_recorded, trace_pair, translate_recorded
 
 _MAX_KEPT = 8  # what-if runs and other sentences that are remembered; each holds every value of a pass
-
-_LEAST_WRITTEN = 10  # tokens that a snapshot may write beyond two for each of the source
-
 _MAX_KEPT_OF_TRAINING = 40  # the same where each snapshot has its own
 
 
@@ -213,7 +210,7 @@ class Session:
         if translates:
             if subject.step is not None and not (self.training and self.training.is_finished):
                 # An untrained model never ends, and a long search would hold up the training.
-                longest = 2 * len(subject.source.encode(text)) + len(plan.prefix or ()) + _LEAST_WRITTEN
+                longest = 2 * len(subject.source.encode(text)) + len(plan.prefix or ()) + 10
                 decode = replace(decode, max_length=min(decode.max_length or longest, longest))
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)

@@ -75,14 +75,11 @@ class SnapshotWriter:
     def __init__(self, run: Path, plan: Plan, tokenizers: Tokenizers, valid: Text) -> None:
         self._folder, self._plan, self._tokenizers = run / SNAPSHOTS, plan, tokenizers
         self._steps = set(steps_of(plan.train.snapshots or 0, plan.train.steps))
-        self.probes = choose_probes(valid) if self._steps else []
+        self.is_on = bool(self._steps)
+        self.probes = choose_probes(valid) if self.is_on else []
 
     def is_due(self, step: int) -> bool:
         return step in self._steps
-
-    @property
-    def is_on(self) -> bool:
-        return bool(self._steps)
 
     def forget_after(self, step: int) -> None:
         """Remove the snapshots of steps that will be repeated."""

@@ -19,7 +19,7 @@ from regard.data.lines import on_one_line
 from regard.folder.catalogue import find
 from regard.translate.trace import translate_recorded
 
-NUM_TEXTS = 1000
+NUM_TEXTS = 400
 """of each direction"""
 NUM_FOLLOWED, NUM_TRACED, CHUNK = 50, 5, 50
 

@@ -15,7 +15,10 @@ from typer.testing import Result
 import regard
 from regard.api import Model
 from regard.documents.languages import declared_languages
+from regard.documents.placement import Mark, place
+from regard.documents.segments import Code
 from regard.text.protected import placeholders
+from regard.text.words import Link
 
 
 @pytest.fixture
@@ -96,6 +99,7 @@ def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch
     refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
     refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
     refused(run("-m", folder, bad), "line 2 holds a byte that is not; name its encoding", 1)
+    refused(run("-m", folder, "-i", page), "name that document without --input")
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
     assert sorted(path.name for path in new.iterdir()) == []
 
@@ -149,3 +153,15 @@ def test_a_memory_is_used_and_grows(folder: Path, tmp_path: Path) -> None:
     assert run("-m", folder, page, "--memory", memory, "-o", out, "--force").exit_code == 0
     assert out.read_text("utf-8") == first and memory.read_text("utf-8") == after
     refused(run("-m", folder, "Bonjour", "--memory", memory), "--memory and --dry-run are for documents")
+
+
+def test_a_tag_does_not_cut_a_word_with_an_apostrophe() -> None:
+    """The links end at the apostrophe, as the tokens of an alignment do."""
+    marks = [Mark(Code("<b>", "open"), 5, 1), Mark(Code("</b>", "close"), 11, 0)]
+    for target, linked, wanted in (
+        ("Jane dort aujourd'hui.", (10, 17), (10, 21)),
+        ("Jane voit l'amie.", (12, 16), (12, 16)),
+        ("See Jane's.", (4, 8), (4, 8)),
+    ):
+        found = place(marks, "Jane friend sleeps.", target, [Link((5, 11), linked, 1.0)], [])
+        assert tuple(at for at, _ in found.places) == wanted, target

@@ -14,6 +14,7 @@ from typer import Argument, Option
 from regard.cli import options as opt
 from regard.errors import UsageError
 
+_MARKED = set(".html .htm .po .xliff .xlf .tmx .docx .odt .pptx .epub .srt .vtt".split())  # lines would break them
 if TYPE_CHECKING:
     from regard.api import Translation
     from regard.cli.model_choice import ModelChoice
@@ -58,6 +59,8 @@ def translate(
 
     if texts and inputs:
         raise UsageError("give texts or --input, not both: got both; leave one out")
+    if marked := [each for each in inputs or () if Path(each).suffix.lower() in _MARKED]:
+        raise UsageError(f"--input must be lines of text: got {marked[0]}; name that document without --input")
     options = opt.decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
     options |= {"split": not whole, "plain": plain, "number": 0, "mbr": mbr, "samples": samples}

@@ -17,7 +17,8 @@ from regard.documents.segments import Code
 from regard.text import Span
 from regard.text.words import Link
 
-_WORD = re.compile(r"\w+|[^\w\s]")
+# An apostrophe parts words after one letter (l'homme), after qu, and before s (Jane's), but not aujourd'hui or can't.
+_WORD = re.compile(r"\w+(?:(?<=\w\w)(?<![qQ]u)['’](?!s\b)\w+)*|[^\w\s]")
 _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
 _MIN_WEIGHT = 0.25

@@ -142,6 +142,7 @@ def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:
 def called(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> str:
     """What the program on a folder's card prints; it has nothing to warn of."""
     card = (folder / CARD).read_text()
+    assert "library_name: regard\n" not in card, "a hub would call it by the wrong library"
     [code] = re.findall(r"## How to call it\n\nIn this folder:\n\n```python\n(.*?)```", card, re.DOTALL)
     monkeypatch.chdir(folder)
     capfd.readouterr()

@@ -129,8 +129,7 @@ def _add_calls(manifest: Manifest, card: str, output: Path, to: str) -> None:
         first=list(own.source_beginning),
         prefix=list(own.target_beginning),
     )
-    library = "transformers" if to == "huggingface" else to
-    card = card.replace("library_name: regard\n", f"library_name: {library}\n")
+    card = card.replace("library_name: regard\n", f"library_name: {'transformers' if to == 'huggingface' else to}\n")
     whole = f"{card.rstrip()}\n\n## How to call it\n\nIn this folder:\n\n```python\n{code}```\n"
     write_file(output / CARD, whole.lstrip().encode())
 

@@ -98,8 +98,7 @@ class TrainingRun:
 
     def first_text(self) -> str:
         """A sentence to begin with: the first probe."""
-        probes = probes_of(self.folder, list_snapshots(self.folder)[0])
-        return probes[0]["source"] if probes else ""
+        return next((each["source"] for each in probes_of(self.folder, list_snapshots(self.folder)[0])), "")
 
     def describe(self) -> dict[str, Any]:
         """What the page shows of the run beside a sentence: steps, curves, probes, and what may be wrong."""

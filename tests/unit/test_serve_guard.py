@@ -187,7 +187,7 @@ def test_what_takes_too_long_is_given_up(folders: list[Path], monkeypatch: pytes
         assert server.post("/v1/chat/completions", CHAT).status == 504
         before = held.num_steps
         held.is_open.set()
-        wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._batch)
+        wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._lanes[0].batch)
         assert held.num_steps <= before + 1
 
 
@@ -208,7 +208,7 @@ def test_when_the_client_goes_the_work_stops_and_nothing_leaks(server, monkeypat
     wait_until(lambda: any(event.get("status") == 499 for event in server.logged()))
     before = held.num_steps
     held.is_open.set()
-    wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._batch)
+    wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._lanes[0].batch)
     assert held.num_steps == before
 
 

@@ -96,7 +96,7 @@ def read_page(name: str) -> str:
 def style_of(name: str) -> str:
     """A style without what a browser has no use for."""
     text = re.sub(r"^[\t\n]+|^/\*[^*]*\*/\n", "", read_page(name), flags=re.MULTILINE)
-    return re.sub(r" (?=\{)|(?<=[:,]) ", "", text)
+    return re.sub(r"\s(?=[{}])|(?<=[:,{};])\s|;(?=\s*\})", "", text)
 
 
 def _hash(text: str) -> str:

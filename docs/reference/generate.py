@@ -16,7 +16,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from regard.cli.main import app
-from regard.compare.study import named_studies
 from regard.config import SIZES
 from regard.train.recipe import SECTIONS, named_recipes
 
@@ -84,7 +83,7 @@ def settings_page() -> str:
         first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
         pages.append(f"- `--recipe {name}`: {first}")
     pages += ["", "## Named comparisons", ""]
-    for name, path in named_studies().items():
+    for name, path in named_recipes("comparisons").items():
         first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
         pages.append(f"- `regard compare --recipe {name}`: {first}")
     return "\n".join([*pages, ""])

@@ -45,11 +45,16 @@ def test_text_to_distil_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (corpora / "mono" / "en.novel.txt.xz").write_bytes(lzma.compress("\n".join(lines).encode()))
     pairs = [f"{FRENCH}\t{ENGLISH}\tdocs-x", f"Jamais vu.\t{tested}\ttatoeba", "Il dort déjà.\tHe's asleep.\ttatoeba"]
     (corpora / "fr-en" / "a.tsv.xz").write_bytes(lzma.compress("\n".join(pairs).encode()))
+    monkeypatch.setattr(distil_text, "HERE", tmp_path)
+    for languages in ("fr-en", "en-fr"):
+        (tmp_path / f"casual_{languages}.tsv").write_text(f"{tested}\tseen\ncasual\tplain {languages}\n")
     monkeypatch.setattr(distil_text, "written_pairs", lambda: [("Je ne l'ai pas vu hier.", "I didn't see it.")] * 2)
     run(distil_text, monkeypatch, corpora, output)
     found = {path.name: lzma.decompress(path.read_bytes()).decode().splitlines() for path in output.iterdir()}
     assert sorted(found["en.other.txt.xz"]) == sorted([PARAGRAPH, ENGLISH]) and found["en.wiki.txt.xz"] == []
-    assert {line.split("\t")[1] for line in found["human.fr-en.tsv.xz"]} == {"He's asleep.", "I didn't see it."}
+    assert {line.split("\t")[1] for line in found["human.fr-en.tsv.xz"]} == {
+        "He's asleep.", "I didn't see it.", "plain fr-en",
+    }  # fmt: skip
     assert all("Jamais" not in line for lines in found.values() for line in lines)
     hasty = {distil_text.in_haste("Je ne l'ai pas vu hier.", "fr", random.Random(seed)) for seed in range(30)}
     assert {"je l'ai pas vu hier", "je ne lai pas vu hier"} & hasty and len(hasty) > 8

@@ -166,7 +166,9 @@ def test_more_than_can_wait_is_told_to_come_back(folders: list[Path], monkeypatc
     with running(folders, queue=2) as server:
         held = Held(server, monkeypatch)
         answers: list[int] = []
-        threads = [asking(server, answers) for _ in range(3)]
+        threads = [asking(server, answers)]
+        wait_until(lambda: held.num_steps)
+        threads += [asking(server, answers) for _ in range(2)]
         wait_until(lambda: server.worker().num_waiting == 2)
         refused = server.post("/translate", ASK)
         assert refused.status == 503 and refused.headers["Retry-After"] == "1"

@@ -1,13 +1,13 @@
 """The threads of each model: they work on the requests of all clients in shared batches.
 
 An engine whose copies share its weights has a thread, a lane, for each of them, and each takes a batch of its own: none
-waits for another. Beside one that works a lane waits a moment for as long as requests come, because those that were
-just answered bring the next ones.
+waits for another. Beside one that works a lane waits a moment while requests come, for those just answered bring the next
+ones, and it takes its share of all that is asked, or it would take the many again and again beside one with few.
 
 Jobs wait in a ring. A batch begins with an item of the job that has waited longest and takes one item of each job in
 turn, so that a text of a thousand sentences takes its turn like one of a single sentence. The items of a batch are of
 comparable length, because all are answered when the longest is done, and a batch is small: a larger one is hardly faster
-on a CPU, and delays the requests that come meanwhile. Lanes that are free share what waits.
+on a CPU, and delays the requests that come meanwhile.
 
 A stream writes a text token by token. Between two steps of the first lane's batch every stream makes one step, so that
 neither waits for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add
@@ -198,9 +198,9 @@ class Worker:
             if self._is_stopping:
                 return None
             lane.last_step, lane.is_working = time.monotonic(), True
-            num_free = 1 + sum(not each.is_working for each in self._lanes)
-            is_alone = lane.number == 0 and self._num_items == 1 and num_free == len(self._lanes)
-            lane.batch = self._take(-(-self._num_items // num_free))
+            num_asked = self._num_items + sum(len(each.batch) for each in self._lanes)
+            is_alone = lane.number == 0 and num_asked == self._num_items == 1
+            lane.batch = self._take(-(-num_asked // len(self._lanes)))
             return self._whole if is_alone else lane.engine
 
     def _has_work(self, lane: _Lane) -> bool:

@@ -117,6 +117,8 @@ def test_a_saved_file_has_the_slider_too(windows: Callable[..., Window], folder:
             assert shown == pytest.approx(found, rel=1e-4), (text, stop)
         page.fill("#ask-text", "b c d")
         page.keyboard.press("Enter")
+        # Its answer shows the finished model, whatever the slider asked meanwhile.
+        expect(page.locator("#sentence .from")).to_have_text("b c d")
     assert not page.locator("#take-step").count()
     slide(page, len(steps))
     expect(page.locator("#snapshot-told")).to_contain_text("the finished model")

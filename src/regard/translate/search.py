@@ -116,7 +116,7 @@ def search_in_batches(
         for places in settings.values()
         for batch in _batches(engine, [(place, inputs[place]) for place in places], len(copies))
     ]
-    left = iter(batches)
+    left = iter(batches)  # from which each copy takes the next
 
     def run(copy: StepModel) -> list[tuple[Sequence[int], list[list[Hypothesis]]]]:
         return [(batch, _search_batch(copy, [inputs[place] for place in batch], history)) for batch in left]

@@ -146,13 +146,16 @@ class Model:
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
 
-        Everything else is a field of DecodeConfig or GenerateConfig; a temperature above 0 samples.
+        A turn that asks for a translation is answered by a translator, named in `translated_by`. Everything else is a
+        field of DecodeConfig or GenerateConfig; a temperature above 0 samples.
         """
         from regard.generate.chat import Conversation
 
         self._check_task("chat", "chats")
         configs = self.manifest.generate_with(decode, unsampled="beam")
-        return Conversation(self._translator, *configs, [check_text(turn, "a turn") for turn in turns])
+        opening = {"engine" if name == "kind" else name: value for name, value in self._options.items()}
+        open_translator = functools.partial(_load_kept, **opening)
+        return Conversation(self._translator, *configs, [check_text(turn, "a turn") for turn in turns], open_translator)
 
     def reply(self, text: str | Sequence[str], **decode: Any) -> str:
         """The reply to a text, or to the last of several turns."""

@@ -205,6 +205,9 @@ def test_chat_and_a_conversation_that_is_broken_off(page, serving, monkeypatch):
     expect(page.locator(".bubble.user")).to_contain_text("The cat sleeps")
     assert page.locator(".bubble.assistant span").first.inner_text() != ""
     look_through(page, "#look-chat")
+    page.fill("#message", "Translate to English: le chat dort")
+    page.keyboard.press("Enter")
+    expect(page.locator(".bubble.assistant .note")).to_have_text(" translated by fr-en")
     page.click("#new-chat")
     expect(page.locator(".bubble")).to_have_count(0)
 

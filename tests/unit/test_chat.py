@@ -17,7 +17,7 @@ from regard.decode import Emission
 from regard.errors import ModelError, UsageError
 from regard.generate import chat as chatting
 from regard.generate import safety
-from regard.generate.chat import Judge, ReplyCandidate, search_plan, stream_reply
+from regard.generate.chat import ReplyCandidate, choose, reply_searches, stream_reply
 from regard.generate.prompts import MARK, MOST_TURNS, chat_prompt
 
 SAMPLED = DecodeConfig(method="sample", max_length=7, temperature=0.7)
@@ -41,11 +41,9 @@ def test_ten_turns_are_kept_and_all_replies_differ_unsure_ones_too(model: Model)
     assert all(any(map(str.isalnum, reply)) for reply in replies)
     assert len(set(replies)) == 10
     assert talk.turns[1::2] == replies and talk.turns[::2] == ["Hello"] * 10
-    talk = model.chat(seed=3, least_probability=1.0)  # the older name of min_probability
-    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello", "Hello")]
-    remarks = chatting._UNSURE_REMARKS
-    assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
-    assert replies[-1] not in remarks
+    talk = model.chat(seed=3, min_probability=1.0)
+    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello")]
+    assert tuple(replies[:-1]) == chatting._UNSURE and replies[-1] not in chatting._UNSURE
 
 
 def test_words_come_one_by_one_and_end_at_a_stop(model: Model) -> None:
@@ -73,12 +71,9 @@ def test_what_the_model_reads(model: Model) -> None:
     assert chat_prompt(translator, [typed]) == chat_prompt(translator, [plain])
 
 
-def chosen(turns: Sequence[str], *rounds: Sequence[str]) -> str:
+def chosen(turns: Sequence[str], *searches: Sequence[str], min_probability: float = 0.0) -> str:
     """The reply chosen among these candidates."""
-    judge = Judge(turns)
-    for texts in rounds:
-        judge.consider([ReplyCandidate(text) for text in texts])
-    return judge.chosen.text
+    return choose(turns, [[ReplyCandidate(text) for text in texts] for texts in searches], min_probability).text
 
 
 LOOP = "I know. I know. I know. I know. I know."
@@ -91,8 +86,8 @@ LOOP = "I know. I know. I know. I know. I know."
         (["I like tea very much.", "I like tea very very much!", "And coffee."], "And coffee."),
         (["Do you like tea?", "I do."], "I do."),
         ([LOOP, "I know."], "I know."),
-        ([LOOP, "I like tea very much."], "I like tea very much."),
-        (["", "?"], chatting._SPEECHLESS),
+        ([LOOP, "I like tea very much."], chatting._UNSURE[0]),
+        (["", "?"], chatting._UNSURE[0]),
     ],
 )
 def test_which_candidate_is_said(candidates: list[str], said: str) -> None:
@@ -100,6 +95,8 @@ def test_which_candidate_is_said(candidates: list[str], said: str) -> None:
     assert chosen(turns, candidates) == said
     assert chosen(turns, candidates[:1], candidates[1:]) == said
     assert chosen(["good morning"], ["Good morning!"]) == "Good morning!"
+    said = [turn for unsure in chatting._UNSURE for turn in ("Tea?", unsure)]
+    assert chosen([*said, *turns], ["", "I like tea very much.", LOOP]) == "I like tea very much."
 
 
 def candidate(text: str, probability: float) -> ReplyCandidate:
@@ -115,18 +112,16 @@ def candidate(text: str, probability: float) -> ReplyCandidate:
         (("Green.", 0.6), ("Black.", 0.8), "Black."),
         (("Green.", 0.88), ("Black.", 0.91), "Black."),
         (("hello!", 0.9), ("Black.", 0.6), "Black."),
-        (("Green.", 0.3), ("Black.", 0.3), chatting._UNSURE_ANSWERS[0]),
-        (("hello!", 0.9), ("Hello", 0.9), chatting._UNSURE_ANSWERS[0]),
+        (("Green.", 0.3), ("Black.", 0.3), chatting._UNSURE[0]),
+        (("hello!", 0.9), ("Hello", 0.9), chatting._UNSURE[0]),
     ],
 )
 def test_it_says_the_more_probable_reply_or_that_it_is_not_sure(model, whole, last, said):
     own, turns = model._translator, ["Hi.", "Hello!", "Which tea?"]
-    judge, found, read = Judge(turns), iter([whole, last]), []
-    for prompt, _ in search_plan(own, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
-        read.append(own.source.decode(prompt.source[:-1]))
-        judge.consider([candidate(*next(found))])
+    prompts, _ = reply_searches(own, DecodeConfig(), UNSURE_BELOW_HALF, turns)
+    read = [own.source.decode(prompt.source[:-1]) for prompt in prompts]
     assert read == [f" {MARK} ".join(turns), turns[-1]]
-    assert judge.chosen.text == said
+    assert choose(turns, [[candidate(*whole)], [candidate(*last)]], 0.5).text == said
 
 
 HELP = "I am only a program. Please call a crisis line or the emergency number now."
@@ -135,40 +130,14 @@ HELP = "I am only a program. Please call a crisis line or the emergency number n
 def test_who_is_in_danger_is_sent_to_help_again() -> None:
     """Neither a more probable reply nor doubt replaces it; but it is no copy of the turn it answers."""
     turns = ["I can't go on.", HELP, "I can't go on."]
-    judge = Judge(turns)
-    judge.consider([candidate(HELP, 0.8), candidate("How nice!", 0.4)])
-    assert judge.will_do and judge.chosen.text == HELP
-    judge.consider([candidate("How nice!", 0.9)])
-    assert judge.chosen.text == HELP
-    judge.fall_back(0.9)
-    assert judge.chosen.text == HELP
+    found = [[candidate(HELP, 0.3), candidate("How nice!", 0.4)], [candidate("How nice!", 0.9)]]
+    assert choose(turns, found, 0.5).text == HELP
     assert chosen([*turns, "Oh.", HELP], [HELP, "Yes, call them."]) == "Yes, call them."
 
 
-def test_one_improbable_alarm_is_not_raised_and_several_are() -> None:
-    judge = Judge(["I have a headache."])
-    judge.consider([candidate(HELP, 0.66), candidate("I am sorry. Is it bad?", 0.5)])
-    assert judge.chosen.text == "I am sorry. Is it bad?"
-    judge = Judge(["My father does not wake up."])
-    alarms = [candidate(f"{HELP} {number}", 0.62) for number in range(3)]
-    judge.consider([candidate("Sleep well!", 0.75), *alarms])
-    assert judge.chosen.text == f"{HELP} 0"
-
-
-@pytest.mark.parametrize(
-    ("reply", "probability", "said"),
-    [
-        ("How annoying!", 0.6, safety.EMERGENCY),
-        ("Where is he?", 0.9, "Where is he?"),
-        ("Call an ambulance!", 0.85, "Call an ambulance!"),
-    ],
-)
-def test_words_of_danger_that_the_model_does_not_know(model: Model, reply: str, probability: float, said: str) -> None:
-    turns = ["My dad has collapsed."]
-    judge = Judge(turns)
-    for _ in search_plan(model._translator, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
-        judge.consider([candidate(reply, probability)])
-    assert judge.chosen.text == said
+def test_words_of_danger_are_answered_whatever_the_model_would_say(model: Model) -> None:
+    assert model.reply("My dad has collapsed.") == safety.EMERGENCY
+    assert model.reply("Translate into French: my dad has collapsed.") == safety.EMERGENCY
 
 
 def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:
@@ -204,11 +173,27 @@ def test_the_command_answers_once_and_line_by_line(folder: Path, model: Model) -
     assert said == model.reply("Hi how are you", seed=4) + "\n"
     shown = json.loads(chat(folder, "--once", "Hi", "--seed", "4", "--json"))
     assert shown == {"text": "Hi", "reply": model.reply("Hi", seed=4), "number": 1}
-    for setting in ("min_probability=1", "least_probability=1", "decode.least_probability=1"):
-        assert chat(folder, "--once", "Hi", "--set", setting) == chatting._UNSURE_REMARKS[0] + "\n"
+    assert chat(folder, "--once", "Hi", "--set", "min_probability=1") == chatting._UNSURE[0] + "\n"
     said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split("\n")
     talk = model.chat(seed=4)
     first, second = talk.say("Hello"), talk.say("Hello")
     assert said == [first, "", second, first, ""]
     shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
     assert [json.loads(line)["reply"] for line in shown] == [first, second]
+
+
+@pytest.mark.parametrize("kind", ["lines", "decoder-only"])
+def test_a_translator_answers_where_one_is_asked_for_and_is_named(kind: str, folder: Path, tmp_path: Path) -> None:
+    if kind == "decoder-only":
+        folder = make_story_folder(tmp_path / "story")
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "task": "chat"}))
+    text = "It is late. Where are my keys?"
+    talk, expected = regard.load(folder, threads=1).chat(seed=1), regard.load("en-fr").translate(text)
+    assert talk.say(f"Could you translate “{text}” into French?") == expected and talk.translated_by == "en-fr"
+    assert talk.say("Thank you, that helps.") and not talk.translated_by
+    asked = f"Peux-tu traduire en français : {text}"
+    assert chat(folder, "--once", asked) == f"{expected} [en-fr]\n"
+    assert json.loads(chat(folder, "--once", asked, "--json")) == {"text": asked, "reply": expected, "number": 1, "translated_by": "en-fr"}
+    said = chat(folder, "--once", asked, "--set", "translates=false", "--set", "max_length=9")
+    assert expected not in said and "[" not in said

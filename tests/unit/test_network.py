@@ -34,9 +34,9 @@ def write(path: Path, **vectors: list[float]) -> str:
     return str(path)
 
 
-def start(model: Translating, tokenizer: Tokenizer, *files: str, freeze: bool = False) -> str:
+def start(model: Translating, tokenizer: Tokenizer, *files: str) -> str:
     said: list[str] = []
-    start_from_vectors(model, (tokenizer, tokenizer), files, freeze=freeze, say=said.append)
+    start_from_vectors(model, (tokenizer, tokenizer), files, say=said.append)
     return "\n".join(said)
 
 
@@ -60,13 +60,12 @@ def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer)
         start(network(tokenizer), tokenizer, write(tmp_path / "w", un=[1.0] * 4))
 
 
-@pytest.mark.parametrize("freeze", [True, False])
-def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_path: Path) -> None:
+def test_in_a_run_rows_are_tuned(corpus: DataConfig, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     words = ["un", "deux", "trois", "one", "two"]
     vectors = {word: rng.normal(size=SHAPE["d_model"]).tolist() for word in words}
     data = dataclasses.replace(corpus, embeddings=(write(tmp_path / "v", **vectors),))
-    settings = dataclasses.replace(QUICK, freeze_embeddings=freeze, steps=6, validate_every=3)
+    settings = dataclasses.replace(QUICK, steps=6, validate_every=3)
     result = run(data, tmp_path / "run", settings)
     ids = {w: i for i, w in whole_words(Tokenizer.load(result.folder / "tokenizer.model")).items()}
     known = {word: vector for word, vector in vectors.items() if word in ids}
@@ -74,4 +73,4 @@ def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_p
     table = checkpoint_of(tmp_path / "run", 6)["weights.source.embedding.weight"]
     size = np.mean([np.linalg.norm(vector) for vector in known.values()])
     apart = max(np.abs(table[ids[word]].numpy() - np.array(vector) / size).max() for word, vector in known.items())
-    assert (apart < 1e-6) == freeze
+    assert 1e-6 < apart < 0.5

@@ -106,7 +106,6 @@ CONTRASTIVE = TrainConfig(objective="contrastive")
         (dict(data=TEXT, model=LSTM), "from pairs: got architecture=lstm and running text"),
         (dict(model=LSTM, train=TrainConfig(packing=True)), "got packing=true; leave one out"),
         (dict(data=PAIRS, train=TrainConfig(adapter=True)), "adapter is for a model that is given: got no --init"),
-        (dict(data=PAIRS, train=TrainConfig(freeze_embeddings=True)), "needs word vectors: got none; name"),
     ],
 )
 def test_contradictions_are_named(request_: dict[str, Any], message: str) -> None:

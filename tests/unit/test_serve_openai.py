@@ -141,6 +141,10 @@ def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Ru
     answer = answered(server, CHAT, model="fr-en", messages=messages)
     assert answer["choices"][0]["message"]["content"] == model.translate(text)
     assert answer["usage"]["prompt_tokens"] == len(model.translator.source.encode(text))
+    asked = {"model": "chat", "messages": [*HELLO * 2, {"role": "user", "content": f"Translate to English: {text}"}]}
+    answer, chunks = answered(server, CHAT, **asked), streamed(server, CHAT, **asked)
+    assert answer["choices"][0]["message"]["content"] == model.translate(text) and answer["translated"] == text
+    assert {each["model"] for each in (answer, *chunks)} == {"fr-en"}
     number = answered(server, CHAT, model="fr-en", messages=[{"role": "user", "content": " 7 "}])
     assert number["choices"][0]["message"]["content"] == model.translate(" 7 ")
 

@@ -36,7 +36,7 @@ def chat(
     device: opt.Device = "auto",
     threads: opt.Threads = None,
 ) -> None:
-    """Talk with a chat model, which remembers what was said.
+    """Talk with a chat model, which remembers what was said; asked to translate, a translator answers and is named.
 
     /new starts a new conversation; /quit or Ctrl-D ends. From a pipe each line is a turn and gets one line in
     answer, an empty line an empty one.
@@ -67,11 +67,12 @@ def chat(
 
 def _answer(talk: Conversation, text: str, writer: Writer, as_json: bool) -> None:
     if as_json:
-        writer.write_json({"text": text, "reply": talk.say(text), "number": len(talk.turns) // 2})
+        said = {"text": text, "reply": talk.say(text), "number": len(talk.turns) // 2}
+        writer.write_json(said | ({"translated_by": talk.translated_by} if talk.translated_by else {}))
         return
     for word in talk.saying(text):
         writer.write(word)
-    writer.write("\n")
+    writer.write(f" [{talk.translated_by}]\n" if talk.translated_by else "\n")
 
 
 def _typed() -> Iterator[str]:

@@ -17,10 +17,9 @@ import typer
 from typer.core import TyperCommand
 
 from regard import __version__
-from regard.cli.data import data
 from regard.cli.distil import distil
 from regard.cli.generate import chat, fill, write
-from regard.cli.models import export, import_model, models
+from regard.cli.models import data, export, import_model, models
 from regard.cli.score import evaluate, score
 from regard.cli.search import search
 from regard.cli.serve import look, serve

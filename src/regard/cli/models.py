@@ -1,7 +1,8 @@
-"""The verbs models (list, get, push), import and export."""
+"""The verbs models (list, get, push), import and export, and data: public corpora, listed and fetched."""
 
 import json
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -139,6 +140,44 @@ def import_model(
     about |= {"weights": weights, "prompt": prompt, "convert_pickle": convert_pickle}
     import_folder(folder, output, **about)
     _tell_size(output)
+
+
+def data(
+    words: Annotated[
+        list[str] | None, Argument(metavar="[get NAME]", help="Fetch corpora; without any word all corpora are listed.")
+    ] = None,
+    folder: Annotated[Path, Option("--data", metavar="FOLDER", help="Where files are put, or are already.")] = Path(
+        "data"
+    ),
+    accept: Annotated[bool, Option("--accept", help="Accept files whose checksum is not the known one.")] = False,
+    as_json: opt.AsJson = False,
+) -> None:
+    """List the public corpora that recipes use, or fetch some from their publishers.
+
+    An interrupted transfer is continued; a file is there whole, with the right checksum, or not at all.
+    """
+    from regard.cli.lines import Bars
+    from regard.data.public_corpora import CORPORA, find_corpus, obtain
+
+    match words or []:
+        case ["get", _, *_] as asked:
+            for corpus in [find_corpus(name) for name in asked[1:]]:
+                with Bars(count_bytes=True) as bars:
+                    paths = obtain(corpus, folder, accept=accept, say=bars.say, progress=bars.start)
+                if as_json:
+                    typer.echo(json.dumps({"name": corpus.name, "files": [str(path) for path in paths]}))
+            return
+        case [_, *_] as asked:
+            told = f"regard data takes  get  and names of corpora: got {' '.join(asked)!r}"
+            raise UsageError(f"{told}; write  regard data get multi30k")
+        case _ if as_json:
+            typer.echo(json.dumps([asdict(corpus) for corpus in CORPORA]))
+            return
+    for corpus in CORPORA:
+        size = "" if corpus.megabytes is None else f", {corpus.megabytes:g} MB"
+        by_hand = "" if corpus.files else ", to be gathered by hand"
+        about = f"{corpus.licence}{size}{by_hand}; for {corpus.used_for}; {corpus.home}"
+        typer.echo(f"{corpus.name:<16} {corpus.what}\n{'':<16} {about}")
 
 
 def _share(text: str) -> tuple[str, float]:

@@ -43,7 +43,6 @@ def train(
     objective: Annotated[str | None, Option(help="translation, language, masked, or contrastive, for search.")] = None,
     attention: Annotated[str | None, Option(help="Of rnn, gru, lstm: additive, dot, general or none.")] = None,
     embeddings: Annotated[Files, Option(help="Word vectors to start from.")] = None,
-    freeze_embeddings: Annotated[bool, Option("--freeze-embeddings", help="Do not train those vectors.")] = False,
     recipe: Annotated[str | None, Option(help="A named recipe or a TOML file.")] = None,
     data: opt.RecipeData = Path("data"),
     seed: Annotated[int | None, Option(help="Of everything random.")] = None,

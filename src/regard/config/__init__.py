@@ -4,9 +4,9 @@ Standard library only, so that `regard --help` can read them without torch or nu
 field is its documentation (`docs/reference/settings.md`); its `Annotated` type names the range of its values.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from regard.config.fields import MOST_HYPOTHESES as MOST_HYPOTHESES
 from regard.config.fields import Count, Settings
@@ -145,8 +145,6 @@ class TrainConfig(Settings):
     """masked: share of those replaced by a random token; the rest stays as it is"""
     dropout: Annotated[float | None, "fraction", "below 1"] = None
     """on the embedding sums and each sub-layer's output, as in the paper"""
-    freeze_embeddings: bool = False
-    """leave the rows that came from word vectors as they are"""
     adapter: bool = False
     """of a given model: low-rank adapters learn (LoRA) in place of its weights, and are added to them at the end"""
     adapter_rank: Count = 16
@@ -254,24 +252,5 @@ class GenerateConfig(Settings):
     """chat: how a conversation is written: a turn a line (regard's own models), or as Qwen and SmolLM2 (chatml), Llama 2 or Llama 3 learnt it"""
     system: str = ""
     """chat, not with lines: what a model is told before the first turn"""
-
-
-MOVED = {"least_probability": "min_probability"}
-"""settings that older versions kept in [decode], with their names in [generate]"""
-GONE = ("attempts", "best_of", "prompt_strength", "context_weight")
-"""settings of older versions that are ignored: crutches of a story writer"""
-
-
-def with_generate_section(sections: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a recipe, run or model folder with MOVED settings in their present place.
-
-    >>> with_generate_section({"decode": {"beam": 4, "attempts": 12, "least_probability": 0.4}})
-    {'decode': {'beam': 4}, 'generate': {'min_probability': 0.4}}
-    """
-    found = dict(sections)
-    decode, generate = found.get("decode"), found.get("generate", {})
-    if isinstance(decode, Mapping) and isinstance(generate, Mapping):
-        moved = {MOVED[key]: value for key, value in decode.items() if key in MOVED}
-        found["decode"] = {key: value for key, value in decode.items() if key not in (*MOVED, *GONE)}
-        found["generate"] = {**moved, **{key: value for key, value in generate.items() if key not in GONE}}
-    return found
+    translates: bool = True
+    """chat: a turn that asks for a translation is answered by the installed translators"""

@@ -119,11 +119,15 @@ def installed_language(code: str | None) -> str | None:
     return code and (known_language(code, known) or code)
 
 
+def directions() -> list[tuple[str, str]]:
+    """Source and target of each installed translator."""
+    return [info.languages for info in _models_for("translate")]
+
+
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that a model translates (into the target, if given)."""
     target = installed_language(target)
-    directions = [info.languages for info in _models_for("translate")]
-    known = [source for source, writes in directions if target in (None, "", writes)]
+    known = [source for source, writes in directions() if target in (None, "", writes)]
     found = guess(" ".join(texts), known)
     if found.language not in known:
         find_by_languages(found.language or None, target)  # says which there are

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.config import MOVED, DecodeConfig, GenerateConfig, ModelConfig, from_dict, to_dict, with_generate_section
+from regard.config import DecodeConfig, GenerateConfig, ModelConfig, from_dict, to_dict
 from regard.config.fields import Settings
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
@@ -17,6 +17,9 @@ CONFIG = "config.json"
 Task = Literal["translate", "chat", "write", "fill", "search"]
 Pooling = Literal["mean", "cls"]
 TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
+
+_MOVED = {"least_probability": "min_probability"}  # settings that older versions kept in [decode]
+_GONE = ("attempts", "best_of", "prompt_strength", "context_weight")  # crutches of a story writer, ignored
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,9 +103,9 @@ class Manifest:
             changes = {**changes, "method": unsampled, "temperature": 1.0}
         elif temperature is not None:
             changes = {"method": "sample", **changes}
-        named = {MOVED.get(key, key): value for key, value in changes.items()}
-        ours = {key: named.pop(key) for key in own if key in named}
-        return self.decode_with(named), from_dict(GenerateConfig, {**own, **ours}, "generate")
+        ours = {key: value for key, value in changes.items() if key in own}
+        others = {key: value for key, value in changes.items() if key not in own}
+        return self.decode_with(others), from_dict(GenerateConfig, {**own, **ours}, "generate")
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
@@ -125,6 +128,16 @@ def read_manifest(folder: str | Path) -> Manifest:
     if version != FORMAT_VERSION:
         raise ModelError(f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; name another folder")
     try:
-        return from_dict(Manifest, {"model": None, **with_generate_section(values)}, str(path))
+        return from_dict(Manifest, {"model": None, **_of_today(values)}, str(path))
     except UsageError as error:
         raise ModelError(str(error)) from None
+
+
+def _of_today(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections with the settings of older versions in their present place, or left out."""
+    found, decode = dict(sections), sections.get("decode")
+    if isinstance(decode, Mapping) and isinstance(found.setdefault("generate", {}), Mapping):
+        moved = {name: decode[old] for old, name in _MOVED.items() if old in decode}
+        found["decode"] = {key: value for key, value in decode.items() if key not in (*_MOVED, *_GONE)}
+        found["generate"] = {**moved, **{key: value for key, value in found["generate"].items() if key not in _GONE}}
+    return found

@@ -3,46 +3,38 @@
 Not acceptable: no word, a loop, nearly an earlier reply, or a copy of the turn it answers.
 """
 
+import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Any, Literal
 
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, Emission, StepRecord, search
 from regard.errors import UsageError
+from regard.folder.catalogue import directions
 from regard.generate.continuation import continue_text
+from regard.generate.interpreter import TranslationRequest, fixed_reply
 from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
-from regard.generate.safety import names_help, reply_to_danger
+from regard.generate.safety import names_help
 from regard.generate.stream import Step, TextChunk, replay, settled, stream_text, tops_of
 from regard.text import is_looping
 from regard.text.normalise import normalise_text
 from regard.translate.pipeline import Translator
 
 NUM_CANDIDATES = 4
-_TEMPERATURES = (0.8, 1.0, 1.2)  # temperatures of further rounds, where no candidate is acceptable
 _ALIKE, _LOOP, _NO_WORD = 0.8, 2.0, 3.0
 """flaws that are not acceptable: the share of words in the same order as an earlier turn, and worse"""
 _ECHO_WORDS = 3  # words of the shortest turn that must not be copied: hello may answer hello
 _SURER, _CERTAIN = 1.25, 0.9
 """a later reply must be 1.25 times as probable as an earlier one, or above 0.9, such as farewells and thanks"""
-_TRUSTED = 0.8  # probability from which a model's own reply to words of danger is said
-_SURE_OF_DANGER, _LESS_FOR_EACH = 0.8, 0.1
-"""probability needed to send somebody to help, and how much less for each other candidate that does"""
-_SPEECHLESS = "I don't know what to say to that."
-_UNSURE_ANSWERS = (
-    "I am not sure. What do you think?",
-    "I do not know that.",
+_UNSURE = (
+    "I am not sure what to say to that.",
+    "I do not know much about that.",
     "I have no good answer. I am only a small program.",
     "That is more than I know.",
-)
-_UNSURE_REMARKS = (
-    "I am not sure what to say to that. Will you tell me more?",
-    "I do not know much about that. What is it like for you?",
-    "I have no good answer, but I am listening.",
-    "I am only a small program and cannot quite follow. Please go on.",
 )
 
 
@@ -62,133 +54,108 @@ class ReplyCandidate:
 
 
 class Conversation:
-    """The turns of a person, who speaks first, and a model."""
+    """The turns of a person, who speaks first, and a model. A turn that asks for a translation is a translator's."""
 
     def __init__(
-        self, translator: Translator, decode: DecodeConfig, options: GenerateConfig, turns: Sequence[str] = ()
+        self,
+        translator: Translator,
+        decode: DecodeConfig,
+        options: GenerateConfig,
+        turns: Sequence[str] = (),
+        load: Callable[..., Any] | None = None,
     ) -> None:
+        """load: opens the installed translator between two languages; without it the chat model answers all."""
         self._translator, self._decode, self._options = translator, decode, options
+        self._load, self._pairs = load, directions() if load else []
         self.turns = list(turns)
+        self.translated_by = ""
+        """name of the translator that gave the last reply; empty where the chat model gave it"""
 
     def say(self, text: str) -> str:
         """The reply to a turn; both are remembered."""
         return "".join(self.saying(text)).strip()
 
-    def _chosen(self, text: str) -> str:
-        """The best of several candidates."""
-        turns = [*self.turns, text]
-        judge = Judge(turns)
-        for prompt, decode in search_plan(self._translator, self._decode, self._options, turns, judge):
-            judge.consider(*reply_candidates(self._translator, [prompt], decode, [len(turns) // 2]))
-        self.turns = [*turns, judge.chosen.text]
-        return judge.chosen.text
-
     def saying(self, text: str) -> Iterator[str]:
         """The reply word by word, from a model with a chat template as it is written."""
         if not text.strip():
             raise UsageError("a turn must say something: got nothing but spaces; write a word")
-        if self._options.chat_template == "lines":
-            yield from re.findall(r"\S+\s*", self._chosen(text))
-            return
         reply, turns = "", [*self.turns, text]
-        for chunk in written_reply(self._translator, turns, self._decode, self._options):
-            reply += chunk.text
-            yield chunk.text
+        self.translated_by = ""
+        for part in self._parts(turns):
+            reply += part
+            yield part
         self.turns = [*turns, reply.strip()]
 
+    def _parts(self, turns: Sequence[str]) -> Iterator[str]:
+        said = fixed_reply(turns, self._pairs, self._options)
+        if isinstance(said, TranslationRequest):
+            assert self._load
+            model = self._load(source_language=said.pair[0], target_language=said.pair[1])
+            self.translated_by, said = model.folder.name, model.translate(said.text)
+        if said is None and self._options.chat_template != "lines":
+            return self._written(turns)
+        return iter(re.findall(r"\S+\s*", self._chosen(turns) if said is None else said))
 
-def written_reply(
-    translator: Translator, turns: Sequence[str], decode: DecodeConfig, options: GenerateConfig
-) -> Iterator[TextChunk]:
-    """The reply of a model with a chat template, as it is written; words of danger are answered with where to find help."""
-    if danger := reply_to_danger(turns[-1]):
-        return iter([TextChunk(danger, (), "stop")])
-    prompt = chat_prompt(translator, turns, options)
-    limit = min(len(prompt.prefix) + (decode.max_length or prompt.num_default), max_output(translator))
-    method: Literal["greedy", "sample"] = "sample" if decode.method == "sample" else "greedy"
-    decode = replace(decode, method=method, n_best=1, max_length=limit)
-    return continue_text(translator.engine, translator, prompt, decode, number=len(turns) // 2)
+    def _chosen(self, turns: Sequence[str]) -> str:
+        """The best of several candidates."""
+        prompts, decode = reply_searches(self._translator, self._decode, self._options, turns)
+        found = reply_candidates(self._translator, prompts, decode, [len(turns) // 2] * len(prompts))
+        return choose(turns, found, self._options.min_probability).text
+
+    def _written(self, turns: Sequence[str]) -> Iterator[str]:
+        """The reply of a model with a chat template, as it is written."""
+        prompt = chat_prompt(self._translator, turns, self._options)
+        limit = min(len(prompt.prefix) + (self._decode.max_length or prompt.num_default), max_output(self._translator))
+        method: Literal["greedy", "sample"] = "sample" if self._decode.method == "sample" else "greedy"
+        decode = replace(self._decode, method=method, n_best=1, max_length=limit)
+        number = len(turns) // 2
+        for chunk in continue_text(self._translator.engine, self._translator, prompt, decode, number=number):
+            yield chunk.text
 
 
-class Judge:
-    """Chooses among candidates for the reply to the last of these turns."""
+def choose(turns: Sequence[str], found: Sequence[Sequence[ReplyCandidate]], min_probability: float) -> ReplyCandidate:
+    """The reply to the last of these turns: of each search the first acceptable candidate, of these the first.
 
-    def __init__(self, turns: Sequence[str]) -> None:
-        turns = [normalise_text(turn) for turn in turns]
-        self._earlier = [_words(turn) for turn in turns[-2::-2]]
-        heard = _words(turns[-1])
-        self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
-        self._help = reply_to_danger(turns[-1])
-        self._unsure = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
-        self.chosen = ReplyCandidate(_SPEECHLESS)
-        self._flaw = _NO_WORD
+    A later search's must be more probable, and replaces none that sends to help. Where nothing is acceptable, or it is less
+    probable than it must be and sends nobody to help, an unused "I am not sure" is said.
+    """
+    turns = [normalise_text(turn) for turn in turns]
+    earlier, heard = [_words(turn) for turn in turns[-2::-2]], _words(turns[-1])
+    echo = [heard] if len(heard) >= _ECHO_WORDS else []
 
-    @property
-    def will_do(self) -> bool:
-        return self._flaw < _ALIKE
-
-    def consider(self, candidates: Sequence[ReplyCandidate]) -> None:
-        """Take the first acceptable candidate, unless an earlier one is nearly as probable or sends to help."""
-        for each in _without_false_alarms(candidates):
-            flaw, own = self._flaw_of(each.text), self.chosen.probability
-            if not self.will_do:
-                is_better = flaw < self._flaw
-            else:
-                is_surer = each.probability > min(_SURER * own, max(_CERTAIN, own))
-                is_better = flaw < _ALIKE and is_surer and not names_help(self.chosen.text)
-            if is_better:
-                self.chosen, self._flaw = each, flaw
-            if flaw < _ALIKE:
-                return
-
-    def fall_back(self, min_probability: float) -> None:
-        """Say where to find help, to somebody in danger, and of an improbable reply an unused "I am not sure"."""
-        chosen = self.chosen
-        if self.will_do and names_help(chosen.text):
-            return
-        unused = [text for text in self._unsure if _words(text) not in self._earlier]
-        if self._help is not None and not (self.will_do and chosen.probability >= _TRUSTED):
-            self.chosen, self._flaw = ReplyCandidate(self._help), 0.0
-        elif unused and not (self.will_do and chosen.probability >= min_probability):
-            self.chosen, self._flaw = ReplyCandidate(unused[0]), 0.0
-
-    def _flaw_of(self, text: str) -> float:
-        words = _words(text)
+    def flaw(candidate: ReplyCandidate) -> float:
+        words = _words(candidate.text)
         if not words or is_looping(words):
             return _LOOP if words else _NO_WORD
         # A reply that sends to help may be repeated.
-        barred = self._heard if names_help(text) else [*self._earlier, *self._heard]
+        barred = echo if names_help(candidate.text) else [*earlier, *echo]
         return max((_likeness(words, each) for each in barred), default=0.0)
 
-
-def search_plan(
-    translator: Translator, decode: DecodeConfig, options: GenerateConfig, turns: Sequence[str], judge: Judge
-) -> Iterator[tuple[Prompt, DecodeConfig]]:
-    """The searches to run, one after another, until the judge is content with what they find."""
-    prompt, wide = _first_search(translator, decode, turns)
-    yield prompt, wide
-    if options.min_probability:
-        if len(turns) > 1:
-            yield _first_search(translator, decode, turns[-1:])
-        judge.fall_back(options.min_probability)
-    is_sampled = decode.method == "sample"
-    seed = decode.seed if is_sampled else decode.seed or 0
-    for temperature in _TEMPERATURES:
-        if judge.will_do:
-            return
-        if not is_sampled or temperature > decode.temperature:
-            yield prompt, replace(wide, method="sample", temperature=temperature, seed=seed)
+    firsts = [next((each for each in some if flaw(each) < _ALIKE), None) for some in found]
+    chosen: ReplyCandidate | None = None
+    for each in filter(None, firsts):
+        own = chosen.probability if chosen else 0.0
+        if not chosen or (each.probability > min(_SURER * own, max(_CERTAIN, own)) and not names_help(chosen.text)):
+            chosen = each
+    unused = [text for text in _UNSURE if _words(text) not in earlier]
+    if unused and not (chosen and (names_help(chosen.text) or chosen.probability >= min_probability)):
+        return ReplyCandidate(unused[0])
+    return chosen or min(itertools.chain(*found), key=flaw)
 
 
-def _first_search(translator: Translator, decode: DecodeConfig, turns: Sequence[str]) -> tuple[Prompt, DecodeConfig]:
-    prompt = chat_prompt(translator, turns)
-    num_tokens = len(prompt.prefix) + (decode.max_length or prompt.num_default)
-    return prompt, replace(
+def reply_searches(
+    translator: Translator, decode: DecodeConfig, options: GenerateConfig, turns: Sequence[str]
+) -> tuple[list[Prompt], DecodeConfig]:
+    """What is searched for a reply: the conversation, and where replies must be probable also the last turn alone."""
+    read = [turns, turns[-1:]] if options.min_probability and len(turns) > 1 else [turns]
+    prompts = [chat_prompt(translator, each) for each in read]
+    longest = max(len(prompt.prefix) for prompt in prompts) + (decode.max_length or prompts[0].num_default)
+    return prompts, replace(
         decode,
         method="beam" if decode.method == "greedy" else decode.method,
         beam=max(decode.beam, NUM_CANDIDATES),
         n_best=NUM_CANDIDATES,
-        max_length=min(num_tokens, max_output(translator)),
+        max_length=min(longest, max_output(translator)),
     )
 
 
@@ -221,15 +188,6 @@ def stream_reply(translator: Translator, reply: ReplyCandidate, stops: Sequence[
         return iter([TextChunk(reply.text[:end] if is_stopped else reply.text, (), "stop")])
     read = text_after(translator, reply.prefix)
     return stream_text(translator.target, lambda ids: _first_line(read(ids)), reply.steps, stops)
-
-
-def _without_false_alarms(replies: Sequence[ReplyCandidate]) -> list[ReplyCandidate]:
-    """The replies without improbable ones that send to help; where most do, these come first."""
-    num_helping = sum(names_help(reply.text) for reply in replies)
-    if num_helping > len(replies) / 2:
-        replies = sorted(replies, key=lambda reply: not names_help(reply.text))
-    needed = _SURE_OF_DANGER - _LESS_FOR_EACH * (num_helping - 1)
-    return [each for each in replies if not names_help(each.text) or each.probability >= needed]
 
 
 def _first_line(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.documents.document import translate_document
-from regard.generate.chat import Judge, ReplyCandidate, reply_candidates, search_plan, stream_reply
+from regard.generate.chat import ReplyCandidate, choose, reply_candidates, reply_searches, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
@@ -197,18 +197,17 @@ async def reply(served: ServedModel, turns: Sequence[str], options: TextOptions,
 
     Its candidates are searched for in batches with those of other conversations.
     """
-    translator, judge = served.translator, Judge(turns)
+    translator, own = served.translator, served.manifest.generate
     decode = replace(options.decode, max_length=options.max_tokens or options.decode.max_length)
     number = len(turns) // 2 + _NEXT_CHOICE * number
-    plan = search_plan(translator, decode, served.manifest.generate, turns, judge)
     # Long turns take long to read and to compare, so this runs outside the event loop.
-    while (planned := await asyncio.to_thread(next, plan, None)) is not None:
-        prompt, searched = planned
-        job = ModelJob(ReplyTask(searched, options.num_top), [(prompt, number)], [prompt.num_tokens])
-        served.worker.submit(job)
-        [found] = [each async for each in _results(job)]
-        await asyncio.to_thread(judge.consider, found)
-    for part in stream_reply(translator, judge.chosen, options.stops):
+    prompts, searched = await asyncio.to_thread(reply_searches, translator, decode, own, turns)
+    items = [(prompt, number) for prompt in prompts]
+    job = ModelJob(ReplyTask(searched, options.num_top), items, [prompt.num_tokens for prompt in prompts])
+    served.worker.submit(job)
+    found = [each async for each in _results(job)]
+    chosen = await asyncio.to_thread(choose, turns, found, own.min_probability)
+    for part in stream_reply(translator, chosen, options.stops):
         yield part
 
 

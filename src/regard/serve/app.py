@@ -24,11 +24,12 @@ from regard.serve import settings as limits
 from regard.serve.answers import translate
 from regard.serve.guard import RequestGuard
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.models import AUTO, Models, Translators, language_name
+from regard.serve.models import AUTO, Models, Translators
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
 from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
 from regard.serve.settings import ServerSettings
+from regard.text.language import LANGUAGE_NAMES
 from regard.translate.search import TranslateOptions
 from regard.translate.translation import Sentence, Translation
 
@@ -137,7 +138,7 @@ class App:
         tasks = {name: each.manifest.task for name, each in self.models.all.items()}
         state = {
             "pairs": [{"source": source, "target": target} for source, target in self.models.pairs],
-            "languages": {code: language_name(code) for code in self.models.languages},
+            "languages": {code: LANGUAGE_NAMES.get(code, code) for code in self.models.languages},
             "chat": [name for name, task in tasks.items() if task == "chat"],
             "write": [name for name, task in tasks.items() if task == "write"],
             "look": find_spec("torch") is not None,

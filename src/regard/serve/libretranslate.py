@@ -12,11 +12,11 @@ from starlette.responses import Response
 
 from regard.documents.document import SUFFIXES, segment_texts
 from regard.serve.answers import document_threads, translate, translate_file
-from regard.serve.models import AUTO, Models, Translators, language_name
+from regard.serve.models import AUTO, Models, Translators
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, ServerSettings
 from regard.text import language
-from regard.text.language import LanguageGuess
+from regard.text.language import LANGUAGE_NAMES, LanguageGuess
 
 _MAX_DETECTED = 5
 _MIN_PROBABILITY = 0.01
@@ -66,7 +66,7 @@ class LibreTranslate:
         listed = []
         for code in self._models.languages:
             targets = {code, *(target for source, target in self._models.pairs if source == code)}
-            listed.append({"code": code, "name": language_name(code), "targets": sorted(targets)})
+            listed.append({"code": code, "name": LANGUAGE_NAMES.get(code, code), "targets": sorted(targets)})
         return json_response(listed)
 
     async def frontend_settings(self, request: Request) -> Response:
@@ -80,7 +80,7 @@ class LibreTranslate:
             "suggestions": False,
             "filesTranslation": True,
             "supportedFilesFormat": list(SUFFIXES),
-            "language": {"source": source, "target": {"code": target, "name": language_name(target)}},
+            "language": {"source": source, "target": {"code": target, "name": LANGUAGE_NAMES.get(target, target)}},
         }
         return json_response(settings)
 
@@ -147,7 +147,7 @@ def _confidence(found: LanguageGuess) -> dict[str, Any]:
     shown = {"confidence": round(100 * found.probability, 1), "language": found.language}
     if found.is_sure:
         return shown
-    told = f"the language of the text is not sure: it is read as {language_name(found.language)}"
+    told = f"the language of the text is not sure: it is read as {LANGUAGE_NAMES.get(found.language, found.language)}"
     return {**shown, "warning": told}
 
 

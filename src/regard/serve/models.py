@@ -4,7 +4,6 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +18,12 @@ from regard.serve.monitoring import Metrics
 from regard.serve.request import BadField, Fields, RequestError, text_of
 from regard.serve.worker import QuietTranslator, Worker
 from regard.text import language
-from regard.text.language import LanguageGuess
+from regard.text.language import LANGUAGE_NAMES, LanguageGuess
 from regard.translate.pipeline import Translator
 
 WRITING = ("translate", "chat", "write")  # tasks of models that answer with a text
 TASKS = (*WRITING, "search")
 AUTO = "auto"
-
-_LANGUAGES = (resources.files("regard.serve") / "languages.txt").read_text(encoding="utf-8")
-_NAME_OF = dict(line.split(" ", 1) for line in _LANGUAGES.splitlines())
-
-
-def language_name(code: str) -> str:
-    """The English name of a language, or the code of an unknown one.
-
-    >>> language_name("fr"), language_name("tlh")
-    ('French', 'tlh')
-    """
-    return _NAME_OF.get(code, code)
 
 
 @dataclass(frozen=True)
@@ -113,8 +100,8 @@ class Models:
         if source == target:
             return ()
         if (source, target) not in self.pairs:
-            names = f"{language_name(source[:20])} into {language_name(target[:20])}"
-            raise BadField("target", f"no model here translates {names}")
+            source, target = (LANGUAGE_NAMES.get(code, code[:20]) for code in (source, target))
+            raise BadField("target", f"no model here translates {source} into {target}")
         return self.pairs[source, target]
 
     @property

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from regard.generate.interpreter import TranslationRequest, fixed_reply
 from regard.generate.prompts import Prompt, chat_prompt, text_prompt
-from regard.generate.safety import reply_to_danger
 from regard.generate.stream import TextChunk
 from regard.serve.answers import Chunks, TextOptions, embed, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
@@ -33,6 +33,7 @@ class TextRequest(NamedTuple):
     turns: Sequence[str]  # turns of a conversation; a translator or language model reads the last
     prompt: Prompt | None  # input of the model; None for a translator
     echo: str
+    said: str | None = None  # answer that takes no model
 
 
 class OpenAI:
@@ -53,7 +54,10 @@ class OpenAI:
         options = options_of(model, fields, is_chat=True)
         form = ResponseFormat(model.name, fields, is_chat=True)
         count = integer(fields, "n", 1, 1, MAX_CHOICES)
-        return await self._answer([await _text_request(model, options, turns)], count, form)
+        wanted = await self._text_request(model, options, turns)
+        if wanted.model is not model:
+            form.head |= {"model": wanted.model.name, "translated": wanted.turns[-1]}
+        return await self._answer([wanted], count, form)
 
     async def completions(self, request: Request) -> Response:
         fields = parse_object(await request.body())
@@ -65,7 +69,7 @@ class OpenAI:
         count = integer(fields, "n", 1, 1, MAX_CHOICES)
         if integer(fields, "best_of", count, 1, MAX_CHOICES) != count or count * len(prompts) > MAX_TEXTS:
             raise BadField("best_of", "best_of must be n, and there may be fewer texts")
-        asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
+        asked = [await self._text_request(model, options, [each], echo=echo) for each in prompts]
         return await self._answer(asked, count, form)
 
     async def embeddings(self, request: Request) -> Response:
@@ -140,16 +144,20 @@ class OpenAI:
                 error = RequestError(500, "something went wrong here")
             yield _event(error.openai())
 
-
-async def _text_request(
-    model: ServedModel, options: TextOptions, turns: list[str], *, echo: bool = False
-) -> TextRequest:
-    prompt = None
-    if model.manifest.task == "chat":
-        prompt = await asyncio.to_thread(chat_prompt, model.translator, turns)
-    elif model.manifest.task == "write":
-        prompt = await asyncio.to_thread(text_prompt, model.translator, turns[-1])
-    return TextRequest(model, options, turns, prompt, turns[-1] if echo else "")
+    async def _text_request(
+        self, model: ServedModel, options: TextOptions, turns: list[str], *, echo: bool = False
+    ) -> TextRequest:
+        prompt, said, echoed = None, None, turns[-1] if echo else ""
+        if model.manifest.task == "chat":
+            alone = {pair: each[0] for pair, each in self._models.pairs.items() if len(each) == 1}
+            found = await asyncio.to_thread(fixed_reply, turns, [*alone], model.manifest.generate)
+            if isinstance(found, TranslationRequest):
+                return TextRequest(alone[found.pair], options, [found.text], None, echoed)
+            said = found
+            prompt = await asyncio.to_thread(chat_prompt, model.translator, turns)
+        elif model.manifest.task == "write":
+            prompt = await asyncio.to_thread(text_prompt, model.translator, turns[-1])
+        return TextRequest(model, options, turns, prompt, echoed, said)
 
 
 async def _merged(texts: Sequence[Chunks]) -> AsyncGenerator[tuple[int, TextChunk], None]:
@@ -192,10 +200,10 @@ async def _written(asked: TextRequest, number: int, usage: Counter[str], room: a
             yield TextChunk(asked.echo)
         if prompt is None:
             written = translate_in_order(model, asked.turns[-1], usage)
+        elif asked.said is not None:
+            written = _said(asked.said)
         elif model.manifest.task == "chat" and model.manifest.generate.chat_template == "lines":
             written = reply(model, asked.turns, asked.options, number)
-        elif model.manifest.task == "chat" and (danger := reply_to_danger(asked.turns[-1])):
-            written = _said(danger)
         else:
             written = write(model, prompt, asked.options, number)
         async with aclosing(written) as parts:

@@ -27,6 +27,10 @@ _MAX_SHARE_QUOTED = 0.1  # share of a text that may be in another language, such
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
+_LINES = Path(__file__).with_name("languages.txt").read_text(encoding="utf-8").splitlines()
+LANGUAGE_NAMES = dict(line.split(" ", 1) for line in _LINES)
+"""English names by code"""
+
 Detect = Callable[[str], tuple[str, float]]
 
 

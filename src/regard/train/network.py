@@ -51,11 +51,11 @@ def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: 
         num_trained = sum(weight.numel() for weight in trained(network).values())
         say(f"adapters of rank {plan.train.adapter_rank}: {num_trained:,} numbers learn, all others stay")
     if plan.data.embeddings:
-        start_from_vectors(network, tokenizers, plan.data.embeddings, freeze=plan.train.freeze_embeddings, say=say)
+        start_from_vectors(network, tokenizers, plan.data.embeddings, say)
     return network
 
 
-def start_from_vectors(network: Model, tokenizers: Tokenizers, files: Sequence[str], *, freeze: bool, say: Say) -> None:
+def start_from_vectors(network: Model, tokenizers: Tokenizers, files: Sequence[str], say: Say) -> None:
     """Fill the embedding tables of a network on its device; the first file that has a word gives its vector."""
     tables = {name: side.embedding for name, side in network.sides.items()}
     if len(tables) == 2 and tables["source"] is tables["target"]:
@@ -69,9 +69,6 @@ def start_from_vectors(network: Model, tokenizers: Tokenizers, files: Sequence[s
         with torch.no_grad():
             # Random rows have a mean length of 1.
             table.weight[rows] = values / size if size > 0 else values
-        if freeze:
-            # Without a gradient, Adam leaves these rows as they are.
-            table.weight.register_hook(lambda gradient, rows=rows: gradient.index_fill(0, rows, 0))
         say(f"word vectors for {len(vectors):,} of the {len(words):,} whole words among the {side} tokens")
 
 

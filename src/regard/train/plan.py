@@ -24,7 +24,6 @@ from regard.config import (
     from_dict,
     shape_of,
     to_dict,
-    with_generate_section,
 )
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
@@ -91,7 +90,7 @@ class Plan:
     @classmethod
     def load(cls, path: Path) -> Plan:
         try:
-            values = {"generate": {}, **with_generate_section(json.loads(path.read_text("utf-8")))}
+            values = {"generate": {}, **json.loads(path.read_text("utf-8"))}
             sections: dict[str, Any] = {
                 name: from_dict(config, values[name], f"{path} {name}") for name, config in SECTIONS.items()
             }

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import (
-    MOVED,
     RECURRENT,
     RUNNING_TEXT,
     SIZES,
@@ -35,7 +34,6 @@ from regard.config import (
     check_types,
     from_dict,
     shape_of,
-    with_generate_section,
 )
 from regard.data.public_corpora import DATA, find_file
 from regard.errors import UsageError, suggest
@@ -173,12 +171,6 @@ def check(request: Request) -> None:
     ]
     no_text = not (has_files or data.lesson)
     problems.append((no_text, "training needs text: got none; give --source and --target, --pairs, or --text"))
-    if train.freeze_embeddings:
-        problems += [
-            (train.sharded, "freeze_embeddings holds rows of whole tables: got sharded=true"),
-            (not data.embeddings, "freeze_embeddings needs word vectors: got none; name some with embeddings"),
-            (train.weight_decay, "freeze_embeddings leaves rows as they are, which weight_decay does not: got both"),
-        ]
     for is_wrong, sentence in problems:
         if is_wrong:
             raise UsageError(sentence if ";" in sentence else f"{sentence}; leave one out")
@@ -187,7 +179,6 @@ def check(request: Request) -> None:
 
 def parse_request(values: Mapping[str, Any], where: str) -> Request:
     """The request in the sections of a recipe; `where` is their place in an error."""
-    values = with_generate_section(values)
     for section, given in values.items():
         if section not in SECTIONS:
             meant = suggest(section, SECTIONS)
@@ -219,7 +210,7 @@ def read_recipe(name_or_file: str, *extending: str) -> Request:
         base = str(Path(name_or_file).parent / base)
     if not isinstance(base, str) or base in (name_or_file, *extending):
         raise UsageError(f"{name_or_file}: extends must be the name of another recipe: got {base!r}; correct it")
-    return read_recipe(base, name_or_file, *extending).changed(with_generate_section(values), name_or_file)
+    return read_recipe(base, name_or_file, *extending).changed(values, name_or_file)
 
 
 def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[str, Any]:
@@ -257,8 +248,6 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         if not equals:
             raise UsageError(f"a setting must be key=value: got {setting!r}; write  --set {path}=…")
         section, _, key = path.strip().rpartition(".")
-        if key in MOVED and section in ("", "decode"):
-            section, key = "", MOVED[key]
         found = [name for name, keys in known.items() if key in keys and section in ("", name)]
         if not found:
             meant = suggest(key, sorted({key for keys in known.values() for key in keys}))

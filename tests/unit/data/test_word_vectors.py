@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from regard.data.word_vectors import read_vectors
-from regard.errors import DataError, RegardError
+from regard.errors import RegardError
 
 WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}
 WANTED = ["chat", "L'été", "3", "absent"]
@@ -23,17 +23,12 @@ def as_text(header: bool = True, end: str = "\n") -> bytes:
     return "".join(line + end for line in lines).encode()
 
 
-def as_binary(end: bytes = b"\n") -> bytes:
-    rows = [word.encode() + b" " + struct.pack("<3f", *row) + end for word, row in WORDS.items()]
-    return b"3 3\n" + b"".join(rows)
-
-
 def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
     (tmp_path / name).write_bytes(content)
     return read_vectors(tmp_path / name, WANTED, width)
 
 
-FILES = {"word2vec.txt": as_text(), "glove.txt": as_text(header=False), "word2vec.bin": as_binary()}
+FILES = {"word2vec.txt": as_text(), "glove.txt": as_text(header=False)}
 FILES["word2vec.txt.gz"] = gzip.compress(as_text())
 
 
@@ -56,31 +51,19 @@ def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "must begin with the number of words and their width"),
-        (b"3 3\n" + b"x" * 9999, "a word must have at most 4096 bytes: number 1 has more"),
-        (as_binary()[:-9], "must be a readable file: it is cut short"),
+        (b"", "those of vectors have 0 numbers"),
+        (b"3 3\nchat " + struct.pack("<3f", 0.5, -1.25, 3.0), ":2: a line must be a word and 3 numbers"),
         (b"chat 1 2 3\nL'\xc3\xa9t\xc3\xa9 1 2\n", ":2: a line must be a word and 3 numbers"),
-        (struct.pack("<2i", 793712314, 12) + as_binary(), "got a fastText model; use the .vec file beside it"),
     ],
 )
 def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: bytes, message: str):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(RegardError) as caught:
         read(tmp_path, content)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-@given(
-    content=st.one_of(
-        st.binary(max_size=200),
-        st.builds(
-            lambda whole, at, some: whole[:at] + some + whole[at + len(some) :],
-            st.sampled_from([as_text(), as_binary()]),
-            st.integers(0, 250),
-            st.binary(max_size=9),
-        ),
-    )
-)
+@given(content=st.binary(max_size=99) | st.binary(max_size=99).map(lambda some: as_text()[:20] + some))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_file_does_worse_than_being_refused(tmp_path: Path, content: bytes):
     try:

@@ -19,6 +19,8 @@ export function openChat(state) {
 	const trouble = get("chat-trouble", HTMLElement);
 	/** @type {Message[]} */
 	let messages = [];
+	/** @type {{ model: string, text: string } | null} */
+	let translated = null;
 	/** @type {AbortController | null} */
 	let writing = null;
 
@@ -47,12 +49,17 @@ export function openChat(state) {
 		const bubble = add("assistant", "");
 		const words = make("span");
 		bubble.prepend(words);
+		translated = null;
 		const controller = (writing = new AbortController());
 		const conversation = messages;
 		const request = { model: model(), messages };
 		setBusy(true);
 		try {
-			for await (const part of stream("v1/chat/completions", request, controller.signal)) {
+			for await (const part of stream("v1/chat/completions", request, controller.signal, (chunk) => {
+				if (translated || !chunk.translated) return;
+				translated = { model: chunk.model, text: chunk.translated };
+				bubble.append(make("span", { className: "note", text: ` translated by ${chunk.model}` }));
+			})) {
 				words.textContent += part;
 				log.scrollTop = log.scrollHeight;
 			}
@@ -77,7 +84,8 @@ export function openChat(state) {
 	const look = get("look-chat", HTMLButtonElement);
 	look.hidden = !state.look;
 	opensLook(look, get("look-chat-status", HTMLElement), () => {
-		// As the model reads it: a turn a line, up to what was last said to it.
+		// The translator, where it answered; or as the chat model reads it: a turn a line, up to what was last said to it.
+		if (translated) return translated;
 		const last = messages.map((message) => message.role).lastIndexOf("user");
 		const turns = messages.slice(0, last + 1).map((message) => message.content.replace(/\s+/g, " "));
 		return turns.length ? { text: turns.join("\n"), model: model() } : null;
@@ -98,6 +106,7 @@ export function openChat(state) {
 		writing = null;
 		setBusy(false);
 		messages = [];
+		translated = null;
 		log.replaceChildren();
 		say(trouble, "");
 		input.focus();

@@ -89,9 +89,10 @@ export async function download(path) {
  * @param {string} path
  * @param {object} request
  * @param {AbortSignal} signal
+ * @param {(chunk: any) => void} [told] what else a part of the stream says
  * @returns {AsyncGenerator<string>}
  */
-export async function* stream(path, request, signal) {
+export async function* stream(path, request, signal, told) {
 	const response = await post(path, { ...request, stream: true }, signal);
 	if (!response.body) return;
 	const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -106,6 +107,7 @@ export async function* stream(path, request, signal) {
 			if (data === "[DONE]") return;
 			const chunk = JSON.parse(data);
 			if (chunk.error) throw new Refused(chunk.error.message, 0);
+			told?.(chunk);
 			const choice = chunk.choices[0];
 			yield choice?.delta?.content ?? choice?.text ?? "";
 		}

@@ -32,8 +32,7 @@ I can never translate my worries into words, you know.
 What does patience mean to you?
 How do you say no to a boss?
 In French class we sang: it was fun.
-J'apprends l'anglais depuis un an.
-Tell me a story in English class style."""
+J'apprends l'anglais depuis un an."""
 
 
 def test_requests_and_talk() -> None:

@@ -65,16 +65,14 @@ def talks(model: Model) -> Iterator[Row]:
 
 
 def facts(model: Model) -> Iterator[Row]:
-    """Told, four other turns, asked: `known` where the answer holds a word of it."""
-    rows = [line.split("\t") for line in read_lines(HERE / "chat_facts.tsv") if not line.startswith("#")]
-    between = [row[1] for row in rows if row[0] == "between"]
-    for number, (told, asked, words) in enumerate(row for row in rows if row[0] != "between"):
-        chat = model.chat(temperature=0)
-        for turn in (told, *(between[(number + place) % len(between)] for place in range(4))):
-            chat.say(turn)
-        answer = chat.say(asked)
-        known = any(word.lower() in answer.lower() for word in words.split("|"))
-        yield {"given": f"{told} … {asked}", "written": answer, "known": "1" if known else "0"}
+    """Told, five other turns, asked: `known` where the answer holds a word of it."""
+    for line in read_lines(HERE / "chat_facts.tsv"):
+        if not line.startswith("#"):
+            words, *turns = line.split("\t")
+            chat = model.chat(temperature=0)
+            *_, answer = map(chat.say, turns)
+            known = re.search(rf"\b(?:{words})\b", answer, re.IGNORECASE) is not None
+            yield {"given": f"{turns[-7]} … {turns[-1]}", "written": answer, "known": "1" if known else "0"}
 
 
 KINDS = {"stories": stories, "openings": openings, "talks": talks, "facts": facts}

@@ -6,7 +6,7 @@ from typing import Any
 import jaxtyping
 from beartype import beartype
 
-MOST = 2000
+MOST = 400
 _checked = [0]
 
 

@@ -74,12 +74,13 @@
 		const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
 			.map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
 			.reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+		const known = new Map([[null, [255, 255, 255]]]);
 		const behind = node => {
-			for (; node; node = node.parentElement) {
+			if (!known.has(node)) {
 				const colour = rgb(getComputedStyle(node).backgroundColor);
-				if (colour.length === 3 || colour[3] === 1) return colour;
+				known.set(node, colour.length === 3 || colour[3] === 1 ? colour : behind(node.parentElement));
 			}
-			return [255, 255, 255];
+			return known.get(node);
 		};
 		const worst = [];
 		for (const node of document.querySelectorAll(selector)) {

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from browser.conftest import Window
+from browser.conftest import Window, address_of
 from browser.reading import assert_traced, reads_as, shown_in
 from browser.test_use import turn_to
 from playwright.sync_api import Page, Route, expect
 
 from regard.look.effects import head_effects
 from regard.look.run import Run
+from regard.look.server import Server
 from regard.look.view import Look
 from regard.look.whatif import attentions
 
@@ -107,6 +108,20 @@ def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run
             turn_to(page, "what-if")
         go_back(page, run)
         assert_traced(shown_in(page.locator("#strips")), run, 10)
+
+
+def test_an_answer_of_the_ranking_moves_no_button(window: Window, server: Server) -> None:
+    """One that comes between the mouse's down and up would take the button away from under it, and the click be lost."""
+    page, held = window.page, list[Route]()
+    page.route("**/api/effects/**", lambda route: route.continue_() if held else held.append(route))
+    window.goto(address_of(server.url, "what-if"))
+    before = page.locator("#do-no-positions").bounding_box()
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
+    page.unroute_all()
+    assert page.locator("#do-no-positions").bounding_box() == before
 
 
 def check_without_mask(page: Page, after: Run) -> None:

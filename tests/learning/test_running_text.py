@@ -35,7 +35,7 @@ def learn(folder: Path, architecture: str, steps: int, **settings: Any) -> Perpl
     request = Request(
         DataConfig(text=(counting(folder),), max_length=23),
         TrainConfig(
-            steps=steps, batch_tokens=900, learning_rate=4e-3, dropout=0.0, ema=0.98, validate_every=steps, **settings
+            steps=steps, batch_tokens=900, learning_rate=4e-3, dropout=0.0, ema=0.98, validate_every=steps, snapshots=0, **settings
         ),
         size="tiny",
         model=dict(architecture=architecture, d_model=48, d_ff=96, position="rotary"),

@@ -122,12 +122,12 @@ def test_a_conversation_is_written_as_the_llama_or_qwen_template_says(name: str,
 
 
 def test_damaged_gguf_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """Bytes of the header changed at random, lengths made huge, the end cut off: 2,000 times."""
+    """Bytes of the header changed at random, lengths made huge, the end cut off: 1,000 times."""
     folder, theirs = MAKERS["llama"](tmp_path / "theirs")
     whole = write_gguf(tmp_path / "model.gguf", theirs, folder, CHATML).read_bytes()
     draw, path, refused = random.Random(1), tmp_path / "damaged.gguf", 0
     size = whole.index(b"token_embd.weight") + 400
-    for _ in range(2000):
+    for _ in range(1000):
         content = bytearray(whole)
         for _ in range(draw.choice((1, 1, 2, 8))):
             place = draw.randrange(size)
@@ -141,7 +141,7 @@ def test_damaged_gguf_is_refused_in_one_sentence(tmp_path: Path) -> None:
         except ModelError as error:
             refused += 1
             assert "\n" not in str(error) and len(str(error)) < 500
-    assert refused > 500
+    assert refused > 250
 
 
 WRONG: list[Any] = [

@@ -106,7 +106,7 @@ def test_a_learner_gets_the_vectors_of_its_teacher(tmp_path: Path, packing: bool
     (tmp_path / "valid").write_text("\n".join(TEXT) + "\n")
     data = DataConfig(pairs=(str(tmp_path / "pairs.tsv"),), wrong_language=True, force=True, sampling=0.0, **valid)
     settings = TrainConfig(
-        objective="contrastive", teacher=str(tmp_path / "teacher"), steps=300, batch_tokens=600, learning_rate=1e-2,
+        objective="contrastive", teacher=str(tmp_path / "teacher"), steps=240, batch_tokens=600, learning_rate=1e-2,
         contrast_temperature=2.0, dropout=0.0, ema=0.0, packing=packing, compile=False, patience=0,
     )  # fmt: skip
     shape = {"num_encoder_layers": 1, "d_model": 18, "d_ff": 40, "num_heads": 2}

@@ -73,7 +73,7 @@ def sample(step: TrainingStep, count: int = 2) -> list[tuple[str, tuple[int, ...
 def test_gradients_are_finite_differences(variant: str) -> None:
     network = network_of(variant)
     step, tiny = step_of(network), 1e-6
-    for name, index in sample(step):
+    for name, index in sample(step, count=2 if variant == "the paper's" else 1):
         if name.endswith((".masked", ".hidden")) and step.gradients[name][index] == 0:
             continue  # minus infinity, or on the flat side of a kink
         losses = []

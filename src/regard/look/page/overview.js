@@ -134,7 +134,7 @@ export const overviewPanel = {
 					element("h3", {}, span("number", drawn.length + 1), app.isReader ? "Linear, softmax" : "Linear, softmax, next token", codeLink(app, "probabilities")),
 					p(
 						"",
-						app.isReader ? `Each row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into the probabilities of standing there.` : `The last row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}.`,
+						`${app.isReader ? "Each" : "The last"} row is multiplied with the vector of each of the ${count(app.vocabularySize)} tokens of the vocabulary; a softmax turns these scores into ${app.isReader ? "the probabilities of standing there" : `probabilities. Written: “${readable(written.token_string)}”, ${percent(written.probability)}`}.`,
 					),
 					probabilityBars(app, app.here, 6),
 				),

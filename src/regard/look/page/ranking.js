@@ -5,11 +5,14 @@ import { barCells, card, signed, trouble } from "./parts.js";
 import { attentions, titleOf } from "./structure.js";
 import { total } from "./tensor.js";
 
-/** The heads of the run in view, ranked while the server computes one attention after another; the strongest is chosen. @param {App} app @param {(edits: Edit[], status: HTMLElement) => void} add @returns {HTMLElement} */
+/** The heads of the run in view, ranked as the server computes one attention after another; the strongest is chosen. @param {App} app @param {(edits: Edit[], status: HTMLElement) => void} add @returns {HTMLElement} */
 export function ranking(app, add) {
 	const { run } = app.state;
 	/** @type {{effect: number, box: HTMLInputElement, edit: Edit, name: string}[]} */
 	const found = [];
+	// The nearest to the output matters most.
+	const parts = attentions(app.doc).reverse();
+	const count = total(parts.map((part) => app.doc.tensors[`${part.path}.weights`]?.shape[0] ?? 0));
 	const state = element("p", { class: "note", id: "ranking-state", role: "status" });
 	const rows = element("div", { id: "ranking" });
 	const off = button({ id: "do-heads-off", class: "primary", disabled: true }, "turn off");
@@ -24,11 +27,12 @@ export function ranking(app, add) {
 		found.sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
 		const most = Math.abs(found[0]?.effect ?? 1) || 1;
 		const lines = found.map(({ effect, box, name }) => tableRow({}, element("label", {}, box, " ", name), ...barCells(effect / most, effect, signed(effect))));
+		// Room for all: no button below moves under a hand.
+		while (lines.length < count) lines.push(tableRow({}, "…"));
 		rows.replaceChildren(table(["head", "", app.isReader ? "change of the cosine" : "change of the log-probability"], lines, "near"));
 	};
 	const compute = async () => {
-		// What is nearest to the output matters most.
-		const parts = attentions(app.doc).reverse();
+		draw();
 		for (const [i, part] of parts.entries()) {
 			state.textContent = `computing … ${i + 1} of ${parts.length}`;
 			const effects = await app.data.effects(run, part.path);
@@ -46,6 +50,6 @@ export function ranking(app, add) {
 	compute().catch((error) => state.replaceChildren(trouble(error)));
 	const about = app.isReader
 		? "Below 0 the sentence vector turns away from what it was."
-		: "Below 0 the model finds its own output less probable without the head: the head helps. Above 0 it would do better without. Most heads change little. Choose several to see what they do together.";
+		: "Below 0 the model finds its own output less probable without the head: the head helps. Above 0 it would do better without. Choose several to see what they do together.";
 	return card("Which heads matter", p("", about), state, rows, div("inline-form", off));
 }

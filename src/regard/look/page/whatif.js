@@ -193,19 +193,20 @@ export const whatIfPanel = {
 	},
 };
 
-/** The line under the head of the page that says which run is in view. @param {App} app @returns {HTMLElement[]} empty for the original */
+/** The line that says which run is in view. @param {App} app @returns {HTMLElement[]} empty for the original */
 export function runBanner(app) {
 	const { doc } = app;
 	if (doc.run === 0) return [];
 	const original = originalOf(app);
+	/** @param {number} run @param {string} text */
+	const back = (run, text) => button({ class: "small", id: "back-to-original", onclick: () => app.go({ run, place: null }) }, text);
 	if (!doc.changes) {
 		if (app.data.documents.get(0)?.compare?.run !== doc.run) return [];
-		const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the first model");
-		return [span("", `You see ${doc.model.name}, the second model.`), back];
+		return [span("", `You see ${doc.model.name}, the second model.`), back(0, "back to the first model")];
 	}
 	return [
 		span("", `What if: ${doc.changes.edits.map((edit) => editText(app, edit)).join("; ")}.`),
 		doc.target && span("note", `original: ${finalText(original)}`),
-		button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: original.run, place: null }) }, "back to the original"),
+		back(original.run, "back to the original"),
 	].filter((each) => each !== null);
 }

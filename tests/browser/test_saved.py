@@ -75,11 +75,8 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     tabs = page.locator("#tabs button").all_inner_texts()
     assert tabs == ["Attention lines", "Attention", "All heads"]
     by_name = {}
-    for kind, stack, name in (
-        ("encoder", "encoder", "self"),
-        ("decoder", "decoder", "self"),
-        ("cross", "decoder", "cross"),
-    ):
+    kinds = (("encoder", "encoder", "self"), ("decoder", "decoder", "self"), ("cross", "decoder", "cross"))
+    for kind, stack, name in kinds:
         for i, value in enumerate(given[kind]):
             by_name[f"{stack}.layers.{i}.{name}_attention.weights"] = value
     open_tables(page)

@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from browser.conftest import Window, address_of
+from browser.conftest import Window
 from browser.reading import assert_traced, reads_as, shown_in
 from browser.test_use import turn_to
 from playwright.sync_api import Page, Route, expect
 
 from regard.look.effects import head_effects
 from regard.look.run import Run
-from regard.look.server import Server
 from regard.look.view import Look
 from regard.look.whatif import attentions
 
@@ -110,20 +109,6 @@ def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run
         assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
-def test_an_answer_of_the_ranking_moves_no_button(window: Window, server: Server) -> None:
-    """One that comes between the mouse's down and up would take the button away from under it, and the click be lost."""
-    page, held = window.page, list[Route]()
-    page.route("**/api/effects/**", lambda route: route.continue_() if held else held.append(route))
-    window.goto(address_of(server.url, "what-if"))
-    before = page.locator("#do-no-positions").bounding_box()
-    while not held:
-        page.wait_for_timeout(10)
-    held[0].continue_()
-    expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
-    page.unroute_all()
-    assert page.locator("#do-no-positions").bounding_box() == before
-
-
 def check_without_mask(page: Page, after: Run) -> None:
     turn_to(page, "attention")
     page.click("#choice-attention-decoder_self_attention")
@@ -176,9 +161,18 @@ def test_changes_add_up_and_can_be_taken_back(show: Show, look: Look, run: Run) 
     assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
-def test_heads_are_ranked_and_the_strongest_go_first(show: Show, look: Look, run: Run) -> None:
+def test_heads_are_ranked_and_the_strongest_go_first(show: Show, window: Window, look: Look, run: Run) -> None:
+    """No answer moves a button: between the mouse's down and up that would lose the click."""
+    held: list[Route] = []
+    window.page.route("**/api/effects/**", lambda route: route.continue_() if held else held.append(route))
     page = show("what-if")
+    before = page.locator("#do-no-positions").bounding_box()
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
     expect(page.locator("#ranking-state")).to_contain_text("All 60 heads")
+    page.unroute_all()
+    assert page.locator("#do-no-positions").bounding_box() == before
     found = {path: head_effects(run, path)["effects"] for path in attentions(run.subject.config)}
     effects = {(path, i): sum(each) for path, heads in found.items() for i, each in enumerate(heads)}
     order = sorted(effects, key=lambda each: -abs(effects[each]))

@@ -55,9 +55,8 @@ def bleu_of(folder: Path, cell: str, attention: str, *, steps: int, rate: float)
     return learn(folder, reverse, model, steps=steps, rate=rate)
 
 
-@pytest.mark.parametrize(("cell", "attention", "rate"), [("rnn", "additive", 5e-3), ("lstm", "general", 1e-2)])
-def test_recurrent_models_with_attention_learn(tmp_path: Path, cell: str, attention: str, rate: float) -> None:
-    assert bleu_of(tmp_path, cell, attention, steps=150, rate=rate) >= 85
+def test_a_recurrent_model_with_attention_learns(tmp_path: Path) -> None:
+    assert bleu_of(tmp_path, "lstm", "general", steps=150, rate=1e-2) >= 85
 
 
 def test_a_fixed_vector_learns_too_but_less(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """It learns from running text: to go on counting, and to fill in what is missing between numbers."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,10 @@ def counting(folder: Path) -> str:
 
 
 def learn(folder: Path, architecture: str, steps: int, **settings: Any) -> Perplexity:
+    plain = TrainConfig(batch_tokens=900, learning_rate=4e-3, dropout=0.0, ema=0.98, snapshots=0)
     request = Request(
         DataConfig(text=(counting(folder),), max_length=23),
-        TrainConfig(
-            steps=steps, batch_tokens=900, learning_rate=4e-3, dropout=0.0, ema=0.98, validate_every=steps, snapshots=0, **settings
-        ),
+        replace(plain, steps=steps, validate_every=steps, **settings),
         size="tiny",
         model=dict(architecture=architecture, d_model=48, d_ff=96, position="rotary"),
     )

@@ -68,9 +68,8 @@ def test_every_task_leaves_its_result(finished: Path) -> None:
     assert json.loads((folder / "result.json").read_bytes())["scores"] == [], "the test set alone is translated"
     aligned = result_of(finished, "transformer", "lesson", "updates")["alignments"]
     assert aligned["heads"] == ["layer 1 head 1", "layer 1 head 2"]
-    assert all(
-        0 <= right <= of for rights, of in zip(aligned["right"], aligned["links"], strict=True) for right in rights
-    )
+    links = zip(aligned["right"], aligned["links"], strict=True)
+    assert all(0 <= right <= of for rights, of in links for right in rights)
 
 
 def test_each_model_trains_with_the_rate_of_its_lowest_loss(finished: Path) -> None:
@@ -80,13 +79,8 @@ def test_each_model_trains_with_the_rate_of_its_lowest_loss(finished: Path) -> N
     rates = {"transformer": best, "rotary": best, "additive": 3e-3, "fixed": 1e-3}
     for name, rate in rates.items():
         assert result_of(finished, name, "lesson", "updates")["rate"] == rate
-    timed = request_of(parse_study(TINY, "a test"), Task("run", "transformer", "lesson", "time", 7), finished)
-    assert (timed.train.minutes, timed.train.steps, timed.train.seed, timed.train.learning_rate) == (
-        0.0001,
-        None,
-        7,
-        best,
-    )
+    timed = request_of(parse_study(TINY, "a test"), Task("run", "transformer", "lesson", "time", 7), finished).train
+    assert (timed.minutes, timed.steps, timed.seed, timed.learning_rate) == (0.0001, None, 7, best)
 
 
 def test_the_report_stands_alone(finished: Path) -> None:

@@ -17,7 +17,16 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import ConstraintProgress, Extension, Rules, share_slots
-from regard.decode.interface import Hypothesis, StepModel, StepRecord, Stop, best_attainable, hypothesis
+from regard.decode.interface import (
+    Hypothesis,
+    StepModel,
+    StepRecord,
+    Stop,
+    Stretch,
+    best_attainable,
+    hypothesis,
+    length_penalty,
+)
 from regard.decode.single_path import offers_best, read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
@@ -77,6 +86,7 @@ class BeamSearch:
         inputs = [self.rules.bos_id] * len(self.rows)
         step_best = offers_best(model, self.rules, self.history)
         every_step = self.attention or self.history is not None
+        steps_best = None if self.attention else getattr(model, "steps_best", None)
         beginning = read_beginning(model, self.rules, np.arange(len(self.rows)), state, every_step=every_step)
         if beginning is not None:
             tokens, values, state = beginning
@@ -86,7 +96,14 @@ class BeamSearch:
                 self._extend([(row.total + value, i, token, value) for i, (row, token, value) in extended])
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
-                best, best_tokens, state = step_best(inputs, state, self.count)
+                stretch = self._stretch() if steps_best is not None else None
+                if steps_best is None or stretch is None:
+                    best, best_tokens, state = step_best(inputs, state, self.count)
+                else:
+                    taken, best, best_tokens, state = steps_best(inputs, state, self.count, stretch)
+                    for parents, tokens, values in taken:
+                        chosen = zip(parents, tokens, values, strict=True)
+                        self._extend([(self.rows[i].total + value, i, token, value) for i, token, value in chosen])
                 choices = self._best_of(best, best_tokens, self.rules.excluded(self.length), {})
             else:
                 logits, state = model.step(arrays.integers(np.array(inputs)), state)
@@ -104,6 +121,23 @@ class BeamSearch:
                 state = state.select(arrays.integers(np.array(parents)))
             inputs = [choice[2] for choice in kept]
             self._extend(kept)
+
+    def _stretch(self) -> Stretch | None:
+        """What a model needs for the steps to come, if only one of them can be special: the last."""
+        rules, config, sources = self.rules, self.config, [row.source for row in self.rows]
+        alive = sorted(set(sources))
+        slots = [self.slots[source] for source in alive]
+        most = min(self.shortest, config.min_length if self.length < config.min_length else self.shortest) - self.length
+        if most <= 0 or any(sources.count(source) != self.slots[source] for source in alive):
+            return None
+        floors = [-math.inf] * len(alive)
+        for i, source in enumerate(alive):
+            if source in self.settling:
+                # `best_attainable` is a total over the largest penalty, which then is the same at every step.
+                floors[i] = self._worst_ended(source) if config.length_penalty >= 0 else math.inf
+        divisors = [length_penalty(self.limits[source] + 1, config.length_penalty) for source in alive]
+        totals = [row.total for row in self.rows]
+        return Stretch(totals, slots, rules.excluded(self.length), rules.eos_id, most + 1, divisors, floors)
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Extension]:
         """The candidates of each source, ends among them."""
@@ -199,13 +233,16 @@ class BeamSearch:
             if row.source in stuck and index not in ended:
                 self._finish(index, None)
         for source in sorted(self.settling):
-            scores = sorted((each.score for each in self.ended[source]), reverse=True)
             total = next((choice[0] for choice in kept if rows[choice[1]].source == source), -math.inf)
             hope = best_attainable(total, self.length + 1, self.limits[source], self.config.length_penalty)
-            if hope <= scores[self.config.n_best - 1]:
+            if hope <= self._worst_ended(source):
                 kept = [choice for choice in kept if rows[choice[1]].source != source]
                 self.settling.discard(source)
         return kept
+
+    def _worst_ended(self, source: int) -> float:
+        """The score of the last of the n best outputs of a source."""
+        return sorted((each.score for each in self.ended[source]), reverse=True)[self.config.n_best - 1]
 
     def _extend(self, kept: list[Extension]) -> None:
         """Replace the rows by the chosen ones, each with its new token."""

@@ -155,9 +155,9 @@ class Cache:
         """Number of places written in each row."""
         self.num_holders = 0
         """Number of states that use it."""
-        self._alike = np.zeros((num_rows, num_rows), dtype=np.int64)
+        self.alike = np.zeros((num_rows, num_rows), dtype=np.int64)
         """Number of equal first places of two rows, because one was copied from the other."""
-        np.fill_diagonal(self._alike, _ALWAYS)
+        np.fill_diagonal(self.alike, _ALWAYS)
 
     def __del__(self) -> None:
         self._pool.give_back(self.block)
@@ -174,8 +174,8 @@ class Cache:
         of, to = self.block.array, other.block.array
         for new, old in enumerate(rows):
             to[:, new, :, :length] = of[:, old, :, :length]
-        other._alike = np.minimum(self._alike[rows][:, rows], length)
-        np.fill_diagonal(other._alike, _ALWAYS)
+        other.alike = np.minimum(self.alike[np.ix_(rows, rows)], length)
+        np.fill_diagonal(other.alike, _ALWAYS)
         return other
 
     def spread(self, rows: list[int], length: int) -> list[int]:
@@ -188,7 +188,7 @@ class Cache:
             unused.setdefault(self._sentences[row], []).append(row)
         taken: set[int] = set()
         places = []
-        array, alike = self.block.array, self._alike
+        array, alike = self.block.array, self.alike
         for row in rows:
             place = row
             if row in taken:

@@ -78,10 +78,22 @@ typedef struct {
    a row of a step says which of both it reads. */
 typedef struct {
     int64_t encodes, rows, length, sentences, num_keys, num_cached, capacity, position, count;
-    const int64_t *tokens, *lengths, *cache_rows, *source_rows; /* lengths of the sources */
+    int64_t *tokens, *lengths, *cache_rows, *source_rows; /* lengths of the sources */
     float *cross, *cache, *best_values, *log_probabilities, *attention;
     int64_t *best_tokens;
 } Call;
+
+/* Steps of a beam search in which no hypothesis ends. `taken` counts them; what was chosen in each is
+   [step, row], and `totals` begins with those before the first. Rows of a source are neighbours. */
+typedef struct {
+    int64_t sources, most, eos, num_excluded, taken;
+    const int64_t *slots, *excluded; /* rows of each source; tokens that none may write */
+    const double *divisors, *floors; /* a source whose best total, divided, is no higher than its floor may be done */
+    int64_t *alike; /* [row of the cache, row of the cache]: number of equal first places */
+    int64_t *parents, *tokens, *rows; /* `rows` is room for those of the cache before a step */
+    double *totals;
+    float *values;
+} Beams;
 
 typedef struct {
     float *sum, *wide, *context, *logits; /* of all threads of a team */
@@ -643,6 +655,92 @@ int regard_run(Pool *pool, Call *call) {
     }
     pthread_mutex_unlock(&pool->one_call);
     return failed;
+}
+
+static int is_excluded(const Beams *beams, int64_t token) {
+    for (int64_t i = 0; i < beams->num_excluded; i++)
+        if (beams->excluded[i] == token) return 1;
+    return 0;
+}
+
+/* The best continuations of each source, as `BeamSearch._best_of` ranks them: equal ones in the order of their rows.
+   0 where that search has more to decide: one of them ends, they are too few, or the source may be done. */
+static int choose(const Call *call, const Beams *beams) {
+    int64_t at = beams->taken * call->rows, *parents = beams->parents + at, *tokens = beams->tokens + at;
+    const double *before = beams->totals + at;
+    double *totals = beams->totals + at + call->rows;
+    float *values = beams->values + at;
+    for (int64_t source = 0, first = 0; source < beams->sources; first += beams->slots[source++]) {
+        int64_t end = first + beams->slots[source], found = first;
+        for (int64_t row = first; row < end; row++)
+            for (int64_t i = row * call->count; i < (row + 1) * call->count; i++) {
+                double total = before[row] + call->best_values[i];
+                if (is_excluded(beams, call->best_tokens[i])) continue;
+                if (total <= (found == end ? totals[end - 1] : -INFINITY)) break;
+                int64_t place = found < end ? found++ : end - 1;
+                for (; place > first && totals[place - 1] < total; place--) {
+                    totals[place] = totals[place - 1], values[place] = values[place - 1];
+                    parents[place] = parents[place - 1], tokens[place] = tokens[place - 1];
+                }
+                totals[place] = total, values[place] = call->best_values[i];
+                parents[place] = row, tokens[place] = call->best_tokens[i];
+            }
+        if (found < end || totals[first] / beams->divisors[source] <= beams->floors[source]) return 0;
+        for (int64_t row = first; row < end; row++)
+            if (tokens[row] == beams->eos) return 0;
+    }
+    return 1;
+}
+
+/* The first places of one row of the cache, copied to another: those where both differ. */
+static void copy_row(const Model *model, const Call *call, const Beams *beams, int64_t from, int64_t to) {
+    int64_t features = model->d_model / model->num_heads, line = call->capacity * features, cached = call->num_cached;
+    int64_t *alike = beams->alike + from * cached, begin = alike[to], copied = call->position - begin;
+    for (int64_t i = 0; i < 2 * model->num_decoder; i++)
+        for (int64_t head = 0; head < model->num_heads; head++) {
+            float *block = call->cache + (i * cached * model->num_heads + head) * line + begin * features;
+            float *target = block + to * model->num_heads * line, *source = block + from * model->num_heads * line;
+            memcpy(target, source, copied * features * sizeof *block);
+        }
+    int64_t itself = alike[from];
+    for (int64_t row = 0; row < cached; row++) beams->alike[to * cached + row] = beams->alike[row * cached + to] = alike[row];
+    alike[to] = beams->alike[to * cached + from] = call->position;
+    beams->alike[to * cached + to] = itself;
+}
+
+static int64_t place_of(const int64_t *array, int64_t first, int64_t end, int64_t value) {
+    while (first < end && array[first] != value) first++;
+    return first;
+}
+
+/* A row of the cache for each chosen hypothesis, as `Cache.spread` finds them: its parent's, or for a further child of
+   one that of a hypothesis without children. */
+static void follow(const Model *model, const Call *call, const Beams *beams) {
+    const int64_t *parents = beams->parents + beams->taken * call->rows;
+    memcpy(beams->rows, call->cache_rows, call->rows * sizeof *beams->rows);
+    for (int64_t source = 0, first = 0; source < beams->sources; first += beams->slots[source++]) {
+        int64_t end = first + beams->slots[source], childless = first;
+        for (int64_t row = first; row < end; row++) {
+            int64_t given = beams->rows[parents[row]];
+            if (place_of(parents, first, row, parents[row]) < row) {
+                while (place_of(parents, first, end, childless) < end) childless++;
+                copy_row(model, call, beams, given, beams->rows[childless]);
+                given = beams->rows[childless++];
+            }
+            call->cache_rows[row] = given;
+        }
+    }
+}
+
+/* As many steps as nothing ends in, but for the last, whose best tokens stay to be chosen from. What `regard_run` returns. */
+int regard_search(Pool *pool, Call *call, Beams *beams) {
+    for (beams->taken = 0;; beams->taken++) {
+        if (regard_run(pool, call)) return 1;
+        call->position++;
+        if (beams->taken + 1 == beams->most || !choose(call, beams)) return 0;
+        follow(&pool->model, call, beams);
+        memcpy(call->tokens, beams->tokens + beams->taken * call->rows, call->rows * sizeof *call->tokens);
+    }
 }
 
 /* Lay weights [inputs, outputs], or [outputs, inputs], into the panels of a product from this output on. */

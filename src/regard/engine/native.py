@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -19,7 +19,7 @@ from typing import cast
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.decode.interface import State
+from regard.decode.interface import State, Stretch, Taken
 from regard.engine import Precision, compiler, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, outputs_of
 from regard.engine.kernel_weights import PANEL, KernelWeights
@@ -34,7 +34,10 @@ CALL = (
     "cross cache best_values log_probabilities attention best_tokens"
 ).split()
 """the fields of a Call of native.c; every field of its structures takes 8 bytes"""
-_POSITION = CALL.index("position")
+BEAMS = (
+    "sources most eos num_excluded taken slots excluded divisors floors alike parents tokens rows totals values"
+).split()
+_POSITION, _TAKEN = CALL.index("position"), BEAMS.index("taken")
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -69,6 +72,7 @@ def _library(path: Path) -> ctypes.CDLL:
     library.regard_open.argtypes = [_POINTER, ctypes.c_int]
     library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
     library.regard_run.argtypes, library.regard_close.argtypes = [_POINTER, _POINTER], [_POINTER]
+    library.regard_search.argtypes = [_POINTER, _POINTER, _POINTER]
     return library
 
 
@@ -99,6 +103,9 @@ class KernelState(CacheHolder):
         attention = None if self.attention is None else self.attention[wanted]
         return KernelState(self.position, self.cache, rows, self.sources, sentences, attention, self.wants_attention)
 
+    def after(self, position: int, cache: Cache, rows: list[int], attention: np.ndarray | None) -> KernelState:
+        return KernelState(position, cache, rows, self.sources, self.sentences, attention, self.wants_attention)
+
 
 class KernelCall:
     """A pass over so many rows of a cache, with its arrays; a run overwrites the outputs."""
@@ -118,15 +125,45 @@ class KernelCall:
         sizes = dict(rows=rows, length=length, sentences=len(self.sources.lengths), num_keys=num_keys)
         arrays = dict(tokens=self.tokens, cache_rows=self.cache_rows, source_rows=self.source_rows)
         arrays |= dict(lengths=self.sources.lengths, cross=self.sources.cross, cache=cache.block.array, **self.outputs)
-        self.call = make_call(arrays, **sizes, num_cached=cache.num_rows, capacity=cache.capacity, count=count)
+        sizes |= dict(num_cached=cache.num_rows, capacity=cache.capacity, count=count)
+        self.call = make_numbers(CALL, arrays, **sizes)
         self.address = self.call.ctypes.data
 
 
-def make_call(arrays: dict[str, np.ndarray], **sizes: int) -> np.ndarray:
-    """A Call of native.c."""
+class KernelBeams:
+    """What the kernel knows of a beam search while it takes steps, and what it chose."""
+
+    def __init__(self, stretch: Stretch, most: int, alike: np.ndarray) -> None:
+        rows = len(stretch.totals)
+        self._parents, self._tokens = np.empty((2, most, rows), np.int64)
+        self._values, totals = np.empty((most, rows), np.float32), np.empty((most + 1, rows))
+        totals[0] = stretch.totals
+        self._arrays: dict[str, np.ndarray] = dict(
+            slots=np.array(stretch.slots, np.int64),
+            excluded=np.array(stretch.excluded, np.int64),
+            divisors=np.array(stretch.divisors),
+            floors=np.array(stretch.floors),
+            alike=alike,
+            parents=self._parents,
+            tokens=self._tokens,
+            rows=np.empty(rows, np.int64),
+            totals=totals,
+            values=self._values,
+        )
+        sizes = dict(sources=len(stretch.slots), most=most, eos=stretch.eos_id, num_excluded=len(stretch.excluded))
+        self.numbers = make_numbers(BEAMS, self._arrays, **sizes)
+
+    def taken(self) -> list[Taken]:
+        steps = slice(self.numbers[_TAKEN])
+        chosen = (each[steps].tolist() for each in (self._parents, self._tokens, self._values))
+        return list(zip(*chosen, strict=True))
+
+
+def make_numbers(names: Sequence[str], arrays: dict[str, np.ndarray], **sizes: int) -> np.ndarray:
+    """A structure of native.c with these fields."""
     assert all(array.flags.c_contiguous for array in arrays.values())
     fields = sizes | {name: array.ctypes.data for name, array in arrays.items()}
-    return np.array([fields.get(name, 0) for name in CALL], np.int64)
+    return np.array([fields.get(name, 0) for name in names], np.int64)
 
 
 class Kernel:
@@ -136,7 +173,7 @@ class Kernel:
 
     def __init__(self, library: ctypes.CDLL, weights: KernelWeights, config: ModelConfig, threads: int) -> None:
         self.config, self._library, self._weights, self._threads = config, library, weights, threads
-        self._run, self._close = library.regard_run, library.regard_close
+        self._run, self._search, self._close = library.regard_run, library.regard_search, library.regard_close
         self._pool = library.regard_open(weights.model, threads)
         if not self._pool:
             raise ModelError("the model needs more memory than there is: use a smaller one")
@@ -157,8 +194,8 @@ class Kernel:
         shape = 2 * self.config.num_decoder_layers, rows, self.config.num_heads, length, self.config.head_dim
         read = KernelSources(np.empty(shape, np.float32), lengths)
         arrays = dict(tokens=tokens, lengths=lengths, cross=read.cross)
-        call = make_call(arrays, encodes=1, rows=rows, length=length, sentences=rows, num_keys=length)
-        self._call(call.ctypes.data)
+        call = make_numbers(CALL, arrays, encodes=1, rows=rows, length=length, sentences=rows, num_keys=length)
+        self._call(self._run, call.ctypes.data)
         each = list(range(rows))
         return KernelState(0, None, each, read, each, None, attention)
 
@@ -173,6 +210,21 @@ class Kernel:
         count = min(count, self.config.target_vocab_size)
         outputs, newer = self._pass(np.asarray(tokens)[:, None], cast(KernelState, state), "best", count)
         return outputs["best_values"].tolist(), outputs["best_tokens"].tolist(), newer
+
+    def steps_best(
+        self, tokens: Sequence[int], state: State, count: int, stretch: Stretch
+    ) -> tuple[list[Taken], list[list[float]], list[list[int]], KernelState]:
+        """The steps of a beam search while nothing ends, and the best tokens of the last."""
+        state, count = cast(KernelState, state), min(count, self.config.target_vocab_size)
+        step, cache = self._prepared(np.asarray(tokens)[:, None], state, "best", count)
+        most = min(stretch.most, MAX_PLACES // len(tokens) + 1, cache.capacity - state.position)
+        if cache.num_holders > (state.cache is cache):  # another state reads rows that these would overwrite
+            most = 1
+        beams = KernelBeams(stretch, most, cache.alike)
+        self._call(self._search, step.address, beams.numbers.ctypes.data)
+        cache.filled = position = int(step.call[_POSITION])
+        newer = state.after(position, cache, step.cache_rows.tolist(), None)
+        return beams.taken(), step.outputs["best_values"].tolist(), step.outputs["best_tokens"].tolist(), newer
 
     def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, KernelState]:
         """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""
@@ -190,21 +242,24 @@ class Kernel:
     ) -> tuple[dict[str, np.ndarray], KernelState]:
         """The outputs, until the next pass; and the newer state."""
         num_rows, length = tokens.shape
-        cache, rows = self._writable(state, length)
-        key = wanted, num_rows, length, count, state.wants_attention
+        step, cache = self._prepared(tokens, state, wanted, count)
+        self._call(self._run, step.address)
+        cache.filled = position = state.position + length
+        seen = step.outputs.get("attention")
+        if seen is not None:
+            seen = seen.mean(axis=1).reshape(num_rows, length, -1)[:, -1]
+        return step.outputs, state.after(position, cache, step.cache_rows.tolist(), seen)
+
+    def _prepared(self, tokens: np.ndarray, state: KernelState, wanted: str, count: int) -> tuple[KernelCall, Cache]:
+        """A call that reads these tokens, and the cache it writes."""
+        cache, rows = self._writable(state, tokens.shape[1])
+        key = wanted, *tokens.shape, count, state.wants_attention
         step: KernelCall = cache.block.calls.get("step")  # type: ignore[assignment]
         if step is None or step.key != key or step.sources is not state.sources:
             step = cache.block.calls["step"] = KernelCall(self.config, cache, state, key)
         step.tokens[:], step.cache_rows[:], step.source_rows[:] = tokens, rows, state.sentences
         step.call[_POSITION] = state.position
-        self._call(step.address)
-        cache.filled = position = state.position + length
-        seen = step.outputs.get("attention")
-        if seen is not None:
-            seen = seen.mean(axis=1).reshape(num_rows, length, -1)[:, -1]
-        return step.outputs, KernelState(
-            position, cache, rows, state.sources, state.sentences, seen, state.wants_attention
-        )
+        return step, cache
 
     def _writable(self, state: KernelState, room: int) -> tuple[Cache, list[int]]:
         """A cache that is filled up to the state's position, and its row of each row."""
@@ -220,8 +275,8 @@ class Kernel:
                 return cache, cache.spread(rows, state.position)
         return cache.moved(state.sentences, rows, state.position, room), list(range(len(rows)))
 
-    def _call(self, address: int) -> None:
-        if self._run(self._pool, address):
+    def _call(self, function: Callable[..., int], *addresses: int) -> None:
+        if function(self._pool, *addresses):
             raise MemoryError("a token outside the vocabulary, or not enough memory for this batch")
 
 

@@ -1,6 +1,7 @@
 """Laws of the CPU engine: every way to ask it for the same gives the same, and a state never changes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,18 @@ def test_a_decoder_alone_reads_a_long_beginning(tmp_path: Path, random_model: Ca
     before = [Constraints(prefix=prefix)]
     [[found]], [[expected]] = (search(each, [[]], config, constraints=before) for each in (engine, Plain(engine)))
     assert found.tokens == expected.tokens and found.tokens[:300] == prefix
+
+
+def test_steps_taken_at_once_are_those_taken_one_by_one(engine: Any) -> None:
+    config = DecodeConfig(method="beam", beam=4, n_best=2, max_length=40)
+    one_by_one, lengths = Plain(engine), set()
+    one_by_one.step_best = engine.step_best  # type: ignore[attr-defined]
+    # Any of the best tokens as the end, so that hypotheses end sooner or later; and one that must not be written.
+    pad_id, *best = engine.step_best([2], engine.start(SOURCES[:1]), 9)[1][0]
+    for eos_id in best:
+        engine.config = one_by_one.config = replace(engine.config, eos_id=eos_id, pad_id=pad_id)
+        for changes in (dict(), dict(length_penalty=-0.5), dict(min_length=9), dict(beam=1, n_best=1)):
+            expected = search(one_by_one, SOURCES, replace(config, **changes))
+            assert search(engine, SOURCES, replace(config, **changes)) == expected
+            lengths |= {len(found.tokens) for each in expected for found in each if found.stop == "end"}
+    assert len(lengths) > 3

@@ -53,6 +53,9 @@ def search(
         if config.method == "sample":
             asked["numbers"] = range(len(sources)) if numbers is None else numbers
         return whole(sources, config, rules.limits, **asked)
+    if config.method == "greedy" and hasattr(model, "step_best"):
+        check_single_path(config, rules)
+        config = replace(config, method="beam", beam=1)  # the same from the best tokens alone
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
     order = range(len(sources)) if numbers is None else numbers

@@ -23,11 +23,12 @@ from regard.decode.interface import (
     StepRecord,
     Stop,
     Stretch,
+    Taken,
     best_attainable,
     hypothesis,
     length_penalty,
 )
-from regard.decode.single_path import offers_best, read_beginning, record
+from regard.decode.single_path import read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
 """the last token of a hypothesis: (the trail before it, token, log-probability, its attention weights)"""
@@ -84,7 +85,8 @@ class BeamSearch:
         arrays = arrays_for(model)
         state = model.start(self.sources, attention=self.attention)
         inputs = [self.rules.bos_id] * len(self.rows)
-        step_best = offers_best(model, self.rules, self.history)
+        needs_all = self.history is not None or self.rules.look_back or self.rules.has_required
+        step_best = None if needs_all else getattr(model, "step_best", None)
         every_step = self.attention or self.history is not None
         steps_best = None if self.attention else getattr(model, "steps_best", None)
         beginning = read_beginning(model, self.rules, np.arange(len(self.rows)), state, every_step=every_step)
@@ -101,9 +103,7 @@ class BeamSearch:
                     best, best_tokens, state = step_best(inputs, state, self.count)
                 else:
                     taken, best, best_tokens, state = steps_best(inputs, state, self.count, stretch)
-                    for parents, tokens, values in taken:
-                        chosen = zip(parents, tokens, values, strict=True)
-                        self._extend([(self.rows[i].total + value, i, token, value) for i, token, value in chosen])
+                    self._follow(taken)
                 choices = self._best_of(best, best_tokens, self.rules.excluded(self.length), {})
             else:
                 logits, state = model.step(arrays.integers(np.array(inputs)), state)
@@ -123,21 +123,20 @@ class BeamSearch:
             self._extend(kept)
 
     def _stretch(self) -> Stretch | None:
-        """What a model needs for the steps to come, if only one of them can be special: the last."""
-        rules, config, sources = self.rules, self.config, [row.source for row in self.rows]
-        alive = sorted(set(sources))
-        slots = [self.slots[source] for source in alive]
-        most = min(self.shortest, config.min_length if self.length < config.min_length else self.shortest) - self.length
-        if most <= 0 or any(sources.count(source) != self.slots[source] for source in alive):
+        """The steps to come, if only the last of them can be special."""
+        alive = list(dict.fromkeys(row.source for row in self.rows))
+        slots, totals = [self.slots[source] for source in alive], [row.total for row in self.rows]
+        shortest = self.config.min_length if self.length < self.config.min_length else self.shortest
+        most = min(shortest, self.shortest) - self.length + 1
+        if most < 2 or len(totals) < sum(slots):
             return None
-        floors = [-math.inf] * len(alive)
-        for i, source in enumerate(alive):
-            if source in self.settling:
-                # `best_attainable` is a total over the largest penalty, which then is the same at every step.
-                floors[i] = self._worst_ended(source) if config.length_penalty >= 0 else math.inf
-        divisors = [length_penalty(self.limits[source] + 1, config.length_penalty) for source in alive]
-        totals = [row.total for row in self.rows]
-        return Stretch(totals, slots, rules.excluded(self.length), rules.eos_id, most + 1, divisors, floors)
+        return Stretch(totals, slots, list(map(self._floor, alive)), self.rules.excluded(self.length), most)
+
+    def _floor(self, source: int) -> float:
+        """A total that is hopeless, or slightly above one: with it or less, `best_attainable` must be asked."""
+        if source not in self.settling or self.config.length_penalty < 0:
+            return math.inf if source in self.settling else -math.inf
+        return self._worst_ended(source) * length_penalty(self.limits[source] + 1, self.config.length_penalty) + 1e-6
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Extension]:
         """The candidates of each source, ends among them."""
@@ -253,6 +252,16 @@ class BeamSearch:
             trail = trail, token, value, None if seen is None else seen[index]
             self.rows.append(Row(source, total, trail, progress and required[source].advance(progress, token)))
         self.length += 1
+
+    def _follow(self, taken: list[Taken]) -> None:
+        """Replace the rows by those that a model chose; each source keeps its own."""
+        sources, totals, trails, _ = zip(*self.rows, strict=True)
+        for parents, tokens, values in taken:
+            totals = tuple(totals[parent] + value for parent, value in zip(parents, values, strict=True))
+            chosen = zip(parents, tokens, values, strict=True)
+            trails = tuple((trails[parent], token, value, None) for parent, token, value in chosen)
+        self.rows = list(map(Row, sources, totals, trails))
+        self.length += len(taken)
 
     def _finish(self, index: int, end: float | None) -> None:
         """Collect one row: ended with this log-probability, or cut."""

@@ -72,19 +72,17 @@ class StepModel(Protocol):
 
 
 class Stretch(NamedTuple):
-    """What a model must know of a beam search to take its next steps by itself, by the rules of `BeamSearch`.
+    """What a model must know of a beam search to take its next steps by itself.
 
-    Its last step is one in which a chosen hypothesis ends, a source may be done or has too few candidates, or
-    one of its choosing: what follows from that step the search decides.
+    The search decides what follows from the last of them: one in which a hypothesis ends or a source may be done, or
+    any that the model likes.
     """
 
     totals: list[float]  # of the rows; those of one source are neighbours
     slots: list[int]  # rows of each source
+    floors: list[float]  # a source whose best total is no higher may be done
     excluded: Sequence[int]  # tokens that no row may write
-    eos_id: int
-    most: int  # steps, the last included
-    divisors: list[float]  # of the best total of each source, which may be done where that is no higher than its floor
-    floors: list[float]
+    most: int  # steps
 
 
 Taken = tuple[list[int], list[int], list[float]]

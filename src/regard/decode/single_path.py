@@ -1,8 +1,7 @@
 """One path per output, token after token: greedy and sampled decoding, whole or as a stream."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -43,7 +42,6 @@ class SinglePaths:
             keys = [(number, path) for number in numbers for path in range(num_paths)]
             given = [len(each.prefix) for each in rules.constraints]
             self._sampler = TokenSampler(config, keys, np.repeat(given, num_paths).tolist())
-        self._step_best = None if self._sampler else offers_best(model, rules, history)
         self._arrays = arrays_for(model)
         self._state = model.start(sources, attention=self._attention)
         self._paths = np.arange(count)
@@ -113,10 +111,6 @@ class SinglePaths:
     def _next_tokens(self) -> tuple[Host, Host, list[int]]:
         """The next token of each row with its log-probability, and the rows whose token was forced."""
         rules, length = self._rules, self._length
-        if self._step_best is not None and length >= rules.longest_prefix:
-            count = 1 + len(rules.excluded(0))  # constant, so that an engine can prepare for it
-            best, their_tokens, self._state = self._step_best(self._inputs, self._state, count)
-            return *first_allowed(best, their_tokens, rules.excluded(length)), []
         logits, self._state = self._model.step(self._arrays.integers(self._inputs), self._state)
         self._arrays = arrays_of(logits)
         log_probabilities = log_probabilities_of(self._model, logits)
@@ -160,15 +154,6 @@ def check_single_path(config: DecodeConfig, rules: Rules) -> None:
         raise UsageError(f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1")
 
 
-def offers_best(
-    model: StepModel, rules: Rules, history: list[StepRecord] | None
-) -> Callable[[Sequence[int] | Host, Any, int], tuple[Any, Any, Any]] | None:
-    """The model's `step_best`, where the search needs only the best few tokens."""
-    if history is not None or rules.look_back or rules.has_required:
-        return None
-    return getattr(model, "step_best", None)
-
-
 def read_beginning(
     model: StepModel, rules: Rules, owners: Host, state: State, *, every_step: bool
 ) -> tuple[Host, Host, State] | None:
@@ -185,22 +170,6 @@ def read_beginning(
     inputs = np.concatenate([np.full((len(tokens), 1), rules.bos_id), tokens[:, :-1]], axis=1)
     values, newer = read(inputs, tokens, state)
     return tokens, np.maximum(values, IMPOSSIBLE), newer
-
-
-def first_allowed(
-    values: Sequence[Sequence[float]], tokens: Sequence[Sequence[int]], excluded: Sequence[int]
-) -> tuple[Host, Host]:
-    """The best token of each row that is not excluded, and its log-probability."""
-    chosen = []
-    for their_values, their_tokens in zip(values, tokens, strict=True):
-        if their_tokens[0] not in excluded:
-            chosen.append((their_tokens[0], their_values[0]))
-            continue
-        pairs = zip(their_tokens, their_values, strict=True)
-        allowed = ((token, value) for token, value in pairs if token not in excluded)
-        chosen.append(next(allowed, (their_tokens[-1], -math.inf)))
-    found = np.array(chosen)
-    return found[:, 0].astype(np.int64), found[:, 1]
 
 
 def record(log_probabilities: Array, owners: list[int], beams: Sequence[list[int]], totals: list[float]) -> StepRecord:

@@ -88,7 +88,7 @@ typedef struct {
 typedef struct {
     int64_t sources, most, eos, num_excluded, taken;
     const int64_t *slots, *excluded; /* rows of each source; tokens that none may write */
-    const double *divisors, *floors; /* a source whose best total, divided, is no higher than its floor may be done */
+    const double *floors; /* a source whose best total is no higher may be done */
     int64_t *alike; /* [row of the cache, row of the cache]: number of equal first places */
     int64_t *parents, *tokens, *rows; /* `rows` is room for those of the cache before a step */
     double *totals;
@@ -685,7 +685,7 @@ static int choose(const Call *call, const Beams *beams) {
                 totals[place] = total, values[place] = call->best_values[i];
                 parents[place] = row, tokens[place] = call->best_tokens[i];
             }
-        if (found < end || totals[first] / beams->divisors[source] <= beams->floors[source]) return 0;
+        if (found < end || totals[first] <= beams->floors[source]) return 0;
         for (int64_t row = first; row < end; row++)
             if (tokens[row] == beams->eos) return 0;
     }

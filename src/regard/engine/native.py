@@ -34,9 +34,7 @@ CALL = (
     "cross cache best_values log_probabilities attention best_tokens"
 ).split()
 """the fields of a Call of native.c; every field of its structures takes 8 bytes"""
-BEAMS = (
-    "sources most eos num_excluded taken slots excluded divisors floors alike parents tokens rows totals values"
-).split()
+BEAMS = ("sources most eos num_excluded taken slots excluded floors alike parents tokens rows totals values").split()
 _POSITION, _TAKEN = CALL.index("position"), BEAMS.index("taken")
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
@@ -130,35 +128,6 @@ class KernelCall:
         self.address = self.call.ctypes.data
 
 
-class KernelBeams:
-    """What the kernel knows of a beam search while it takes steps, and what it chose."""
-
-    def __init__(self, stretch: Stretch, most: int, alike: np.ndarray) -> None:
-        rows = len(stretch.totals)
-        self._parents, self._tokens = np.empty((2, most, rows), np.int64)
-        self._values, totals = np.empty((most, rows), np.float32), np.empty((most + 1, rows))
-        totals[0] = stretch.totals
-        self._arrays: dict[str, np.ndarray] = dict(
-            slots=np.array(stretch.slots, np.int64),
-            excluded=np.array(stretch.excluded, np.int64),
-            divisors=np.array(stretch.divisors),
-            floors=np.array(stretch.floors),
-            alike=alike,
-            parents=self._parents,
-            tokens=self._tokens,
-            rows=np.empty(rows, np.int64),
-            totals=totals,
-            values=self._values,
-        )
-        sizes = dict(sources=len(stretch.slots), most=most, eos=stretch.eos_id, num_excluded=len(stretch.excluded))
-        self.numbers = make_numbers(BEAMS, self._arrays, **sizes)
-
-    def taken(self) -> list[Taken]:
-        steps = slice(self.numbers[_TAKEN])
-        chosen = (each[steps].tolist() for each in (self._parents, self._tokens, self._values))
-        return list(zip(*chosen, strict=True))
-
-
 def make_numbers(names: Sequence[str], arrays: dict[str, np.ndarray], **sizes: int) -> np.ndarray:
     """A structure of native.c with these fields."""
     assert all(array.flags.c_contiguous for array in arrays.values())
@@ -217,14 +186,22 @@ class Kernel:
         """The steps of a beam search while nothing ends, and the best tokens of the last."""
         state, count = cast(KernelState, state), min(count, self.config.target_vocab_size)
         step, cache = self._prepared(np.asarray(tokens)[:, None], state, "best", count)
-        most = min(stretch.most, MAX_PLACES // len(tokens) + 1, cache.capacity - state.position)
-        if cache.num_holders > (state.cache is cache):  # another state reads rows that these would overwrite
-            most = 1
-        beams = KernelBeams(stretch, most, cache.alike)
-        self._call(self._search, step.address, beams.numbers.ctypes.data)
+        # With another state that reads its cache, rows must not be overwritten.
+        is_alone = cache.num_holders <= (state.cache is cache)
+        most = min(stretch.most, MAX_PLACES // len(tokens) + 1, cache.capacity - state.position) if is_alone else 1
+        parents, chosen, (rows, *_) = np.empty((3, most, len(tokens)), np.int64)
+        values, totals = np.empty((most, len(tokens)), np.float32), np.empty((most + 1, len(tokens)))
+        totals[0], slots = stretch.totals, np.array(stretch.slots)
+        excluded, floors = np.array(stretch.excluded, np.int64), np.array(stretch.floors)
+        arrays = dict(slots=slots, excluded=excluded, floors=floors, alike=cache.alike, rows=rows, totals=totals)
+        arrays |= dict(parents=parents, tokens=chosen, values=values)
+        sizes = dict(sources=len(slots), most=most, eos=self.config.eos_id, num_excluded=len(excluded))
+        beams = make_numbers(BEAMS, arrays, **sizes)
+        self._call(self._search, step.address, beams.ctypes.data)
         cache.filled = position = int(step.call[_POSITION])
+        taken = zip(*(each[: beams[_TAKEN]].tolist() for each in (parents, chosen, values)), strict=True)
         newer = state.after(position, cache, step.cache_rows.tolist(), None)
-        return beams.taken(), step.outputs["best_values"].tolist(), step.outputs["best_tokens"].tolist(), newer
+        return list(taken), step.outputs["best_values"].tolist(), step.outputs["best_tokens"].tolist(), newer
 
     def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, KernelState]:
         """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""

@@ -45,7 +45,7 @@ class Held:
     def __init__(self, server: Running, monkeypatch: pytest.MonkeyPatch, name: str = "fr-en") -> None:
         engine: Any = server.app.models.all[name].translator.engine
         self.is_open, self.num_steps = threading.Event(), 0
-        for name in ("step", "step_best", "steps_best"):
+        for name in ("step", "step_best"):
             if hasattr(engine, name):
                 monkeypatch.setattr(engine, name, self._held(getattr(engine, name)))
 

@@ -69,7 +69,9 @@ def train(
         request = replace(request, model=recurrent_like(request.model, architecture, attention or "additive"))
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
     request = replace(request, init=find(init) if init else None)
-    output = output or _folder_of(recipe)
+    output = output or (Path("runs", Path(recipe).stem) if recipe else None)
+    if output is None:
+        raise UsageError("training needs a folder for the run: got none; give --output")
     keep_memory()
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
@@ -79,12 +81,6 @@ def train(
         _tell(result, quiet)
         if is_served is not None and result is not None:
             _wait(is_served.is_set())
-
-
-def _folder_of(recipe: str | None) -> Path:
-    if recipe is None:
-        raise UsageError("training needs a folder for the run: got none; give --output")
-    return Path("runs") / Path(recipe).stem
 
 
 def _tell(result: Any, quiet: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
+from regard.decode.arrays import Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.beam import BeamSearch
 from regard.decode.combined import EnsembleModel as EnsembleModel
 from regard.decode.constraints import Constraints as Constraints
@@ -44,21 +44,20 @@ def search(
     if not sources:
         return []
     rules = Rules(sources, config, constraints, model.config)
+    order = range(len(sources)) if numbers is None else numbers
     whole = None if history is not None else whole_search(model, config, constraints, attention)
     if whole is not None:
         check_single_path(config, rules)
-        asked: dict[str, Any] = (
-            {"prefixes": [each.prefix for each in rules.constraints]} if rules.longest_prefix else {}
-        )
+        prefixes = [each.prefix for each in rules.constraints]
+        asked: dict[str, Any] = {"prefixes": prefixes} if rules.longest_prefix else {}
         if config.method == "sample":
-            asked["numbers"] = range(len(sources)) if numbers is None else numbers
+            asked["numbers"] = order
         return whole(sources, config, rules.limits, **asked)
     if config.method == "greedy" and hasattr(model, "step_best"):
         check_single_path(config, rules)
         config = replace(config, method="beam", beam=1)  # the same from the best tokens alone
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
-    order = range(len(sources)) if numbers is None else numbers
     return SinglePaths(model, sources, config, rules, order, attention=attention, history=history).hypotheses()
 
 
@@ -102,45 +101,28 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
     """The log-probability of each token of each target, its end included."""
     if not sources:
         return []
-    outputs = [[*target, model.config.eos_id] for target in targets]
-    if hasattr(model, "read"):
-        return _read(model, sources, outputs)
-    lengths = np.array([len(output) for output in outputs])
-    arrays = arrays_for(model)
-    state = model.start(sources)
-    alive = np.arange(len(outputs))
-    inputs = np.full(len(outputs), model.config.bos_id)
-    # Nothing is read before the end, so that a GPU is never waited for.
-    steps: list[tuple[list[int], Array]] = []
-    for length in range(int(lengths.max())):
-        logits, state = model.step(arrays.integers(inputs), state)
-        arrays = arrays_of(logits)
-        inputs = np.array([outputs[number][length] for number in alive.tolist()])
-        picked = arrays.pick(log_probabilities_of(model, logits), np.arange(len(alive)), inputs)
-        steps.append((alive.tolist(), picked))
-        going = np.flatnonzero(lengths[alive] > length + 1)
-        if len(going) < len(alive):
-            alive, inputs = alive[going], inputs[going]
-            if len(going):
-                state = state.select(arrays.integers(going))
-    results: list[list[float]] = [[] for _ in outputs]
-    for numbers, picked in steps:
-        for number, value in zip(numbers, arrays.host(picked).tolist(), strict=True):
-            results[number].append(max(value, IMPOSSIBLE))
-    return results
-
-
-def _read(model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]]) -> list[list[float]]:
-    """The same for a model that reads whole outputs, padded at their ends."""
-    state, bos_id = model.start(sources), model.config.bos_id
-    size = max(MOST_PLACES // max(map(len, outputs)), 1)
+    outputs, bos_id = [[*target, model.config.eos_id] for target in targets], model.config.bos_id
+    state, read = model.start(sources), getattr(model, "read", None)
+    size = max(MOST_PLACES // max(map(len, outputs)), 1) if read else len(outputs)
     results: list[list[float]] = []
     for begin in range(0, len(outputs), size):
         group = outputs[begin : begin + size]
         longest = max(map(len, group))
         following = np.array([[*output, *[bos_id] * (longest - len(output))] for output in group])
         tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
-        values, _ = model.read(tokens, following, state.select(np.arange(begin, begin + len(group))))
+        if read is None:
+            values = _read_by_steps(model, tokens, following, state)
+        else:
+            values, _ = read(tokens, following, state.select(np.arange(begin, begin + len(group))))
         for output, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
             results.append(row[: len(output)])
     return results
+
+
+def _read_by_steps(model: StepModel, tokens: Host, following: Host, state: State) -> Host:
+    """[rows, length]; nothing is brought to the host before the end, so that a GPU is never waited for."""
+    arrays, picked, rows = arrays_for(model), [], np.arange(len(tokens))
+    for column, wanted in zip(tokens.T, following.T, strict=True):
+        logits, state = model.step(arrays.integers(column), state)
+        picked.append(arrays_of(logits).pick(log_probabilities_of(model, logits), rows, wanted))
+    return np.stack([arrays_of(each).host(each) for each in picked], axis=1)

@@ -10,24 +10,14 @@ The candidates of a step are plain Python numbers: they are too few for arrays t
 import math
 from collections.abc import Container, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import ConstraintProgress, Extension, Rules, share_slots
-from regard.decode.interface import (
-    Hypothesis,
-    StepModel,
-    StepRecord,
-    Stop,
-    Stretch,
-    Taken,
-    best_attainable,
-    hypothesis,
-    length_penalty,
-)
+from regard.decode.interface import Hypothesis, StepModel, StepRecord, best_attainable, hypothesis, length_penalty
 from regard.decode.single_path import read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
@@ -49,6 +39,20 @@ class Row(NamedTuple):
             steps.append(trail)
             trail = trail[0]
         return steps[::-1]
+
+
+class Stretch(NamedTuple):
+    """What a model must know of a beam search to take steps in which no hypothesis ends and no source may be done."""
+
+    totals: list[float]  # of the rows; those of one source are neighbours
+    slots: list[int]  # rows of each source
+    floors: list[float]  # a source whose best total is no higher may be done
+    excluded: Sequence[int]  # tokens that no row may write
+    most: int  # steps, with the one whose best tokens are returned
+
+
+Taken = tuple[list[int], list[int], list[float]]
+"""a step of a stretch: the parent of each newer row, its token and the token's log-probability"""
 
 
 class BeamSearch:
@@ -73,7 +77,8 @@ class BeamSearch:
         """best tokens of a row that a step returns; constant, so that an engine can prepare for it"""
         self.limits = rules.limits.tolist()
         self.shortest = min(self.limits)
-        self.settling: set[int] = set()
+        self.settling: dict[int, float] = {}
+        """the sources with n best outputs, and the score of the last of these"""
         self.ended: list[list[Hypothesis]] = [[] for _ in sources]
         self.cut: list[list[Hypothesis]] = [[] for _ in sources]
         self.length = 0
@@ -88,7 +93,6 @@ class BeamSearch:
         needs_all = self.history is not None or self.rules.look_back or self.rules.has_required
         step_best = None if needs_all else getattr(model, "step_best", None)
         every_step = self.attention or self.history is not None
-        steps_best = None if self.attention else getattr(model, "steps_best", None)
         beginning = read_beginning(model, self.rules, np.arange(len(self.rows)), state, every_step=every_step)
         if beginning is not None:
             tokens, values, state = beginning
@@ -98,12 +102,10 @@ class BeamSearch:
                 self._extend([(row.total + value, i, token, value) for i, (row, token, value) in extended])
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
-                stretch = self._stretch() if steps_best is not None else None
-                if steps_best is None or stretch is None:
-                    best, best_tokens, state = step_best(inputs, state, self.count)
-                else:
-                    taken, best, best_tokens, state = steps_best(inputs, state, self.count, stretch)
-                    self._follow(taken)
+                taken, best, best_tokens, state = step_best(inputs, state, self.count, self._stretch())
+                for step in taken:
+                    chosen = zip(*step, strict=True)
+                    self._extend([(self.rows[i].total + value, i, token, value) for i, token, value in chosen])
                 choices = self._best_of(best, best_tokens, self.rules.excluded(self.length), {})
             else:
                 logits, state = model.step(arrays.integers(np.array(inputs)), state)
@@ -124,19 +126,17 @@ class BeamSearch:
 
     def _stretch(self) -> Stretch | None:
         """The steps to come, if only the last of them can be special."""
-        alive = list(dict.fromkeys(row.source for row in self.rows))
-        slots, totals = [self.slots[source] for source in alive], [row.total for row in self.rows]
+        alive, totals = list(dict.fromkeys(row.source for row in self.rows)), [row.total for row in self.rows]
+        slots, alpha = [self.slots[source] for source in alive], self.config.length_penalty
         shortest = self.config.min_length if self.length < self.config.min_length else self.shortest
         most = min(shortest, self.shortest) - self.length + 1
-        if most < 2 or len(totals) < sum(slots):
+        if self.attention or most < 2 or len(totals) < sum(slots) or (self.settling and alpha < 0):
             return None
-        return Stretch(totals, slots, list(map(self._floor, alive)), self.rules.excluded(self.length), most)
-
-    def _floor(self, source: int) -> float:
-        """A total that is hopeless, or slightly above one: with it or less, `best_attainable` must be asked."""
-        if source not in self.settling or self.config.length_penalty < 0:
-            return math.inf if source in self.settling else -math.inf
-        return self._worst_ended(source) * length_penalty(self.limits[source] + 1, self.config.length_penalty) + 1e-6
+        # Slightly more than the totals that `best_attainable` finds hopeless.
+        worst = [self.settling.get(source, -math.inf) for source in alive]
+        penalties = [length_penalty(self.limits[source] + 1, alpha) for source in alive]
+        floors = [score * penalty + 1e-6 for score, penalty in zip(worst, penalties, strict=True)]
+        return Stretch(totals, slots, floors, self.rules.excluded(self.length), most)
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Extension]:
         """The candidates of each source, ends among them."""
@@ -204,15 +204,11 @@ class BeamSearch:
             pool.sort(key=itemgetter(0), reverse=True)
             del pool[slots:]
         self.forced = forced
-        self.all_go_on = not shared and all(pools.values())
         return [choice for _, pool in sorted((pools | shared).items()) for choice in pool]
 
     def _settle(self, choices: list[Extension]) -> list[Extension]:
         """Finish the hypotheses that have ended or are cut, and return the candidates that go on."""
         rows, eos_id = self.rows, self.rules.eos_id
-        if self.all_go_on and self.length < self.shortest and not self.settling:
-            if not any(choice[2] == eos_id for choice in choices):
-                return choices
         stuck = {row.source for row in rows}.difference(rows[index].source for _, index, _, _ in choices)
         stuck |= {row.source for row in rows if self.limits[row.source] <= self.length}
         kept: list[Extension] = []
@@ -225,23 +221,20 @@ class BeamSearch:
                 self._finish(index, value)
                 self.slots[source] -= 1
                 if len(self.ended[source]) >= self.config.n_best:
-                    self.settling.add(source)
+                    scores = sorted((each.score for each in self.ended[source]), reverse=True)
+                    self.settling[source] = scores[self.config.n_best - 1]
             elif source not in stuck:
                 kept.append(choice)
         for index, row in enumerate(rows):
             if row.source in stuck and index not in ended:
                 self._finish(index, None)
-        for source in sorted(self.settling):
+        for source, worst in sorted(self.settling.items()):
             total = next((choice[0] for choice in kept if rows[choice[1]].source == source), -math.inf)
             hope = best_attainable(total, self.length + 1, self.limits[source], self.config.length_penalty)
-            if hope <= self._worst_ended(source):
+            if hope <= worst:
                 kept = [choice for choice in kept if rows[choice[1]].source != source]
-                self.settling.discard(source)
+                del self.settling[source]
         return kept
-
-    def _worst_ended(self, source: int) -> float:
-        """The score of the last of the n best outputs of a source."""
-        return sorted((each.score for each in self.ended[source]), reverse=True)[self.config.n_best - 1]
 
     def _extend(self, kept: list[Extension]) -> None:
         """Replace the rows by the chosen ones, each with its new token."""
@@ -253,16 +246,6 @@ class BeamSearch:
             self.rows.append(Row(source, total, trail, progress and required[source].advance(progress, token)))
         self.length += 1
 
-    def _follow(self, taken: list[Taken]) -> None:
-        """Replace the rows by those that a model chose; each source keeps its own."""
-        sources, totals, trails, _ = zip(*self.rows, strict=True)
-        for parents, tokens, values in taken:
-            totals = tuple(totals[parent] + value for parent, value in zip(parents, values, strict=True))
-            chosen = zip(parents, tokens, values, strict=True)
-            trails = tuple((trails[parent], token, value, None) for parent, token, value in chosen)
-        self.rows = list(map(Row, sources, totals, trails))
-        self.length += len(taken)
-
     def _finish(self, index: int, end: float | None) -> None:
         """Collect one row: ended with this log-probability, or cut."""
         row = self.rows[index]
@@ -272,6 +255,6 @@ class BeamSearch:
             values.append(end)
             weights.append(None if self.seen is None else self.seen[index])
         length = len(self.sources[row.source]) if self.attention else None
-        stop: Stop = "length" if end is None else "end"
+        stop: Literal["end", "length"] = "length" if end is None else "end"
         found = hypothesis(tokens, values, stop, self.config, weights, length, show=self.show)
         (self.cut if end is None else self.ended)[row.source].append(found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -52,12 +52,12 @@ class StepModel(Protocol):
     One whose searches may run in several threads has an attribute `copies`: models over the same weights, one for
     each thread.
 
-    Three more methods may be offered. `step_best(tokens, state, count)` is a step that returns
-    `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
-    first, equal ones in the order of their tokens. `steps_best(tokens, state, count, stretch)` takes the steps of a
-    beam search as long as nothing ends in them, and returns what it chose in them beside the same of the last. `read(tokens, following, state)`, over NumPy arrays, is many
-    steps in one: for tokens [rows, length] it returns `(values, state)`, the log-probability of each of the
-    tokens `following` [rows, length] after those up to its place.
+    Two more methods may be offered. `step_best(tokens, state, count, stretch)` is a step that returns
+    `(taken, values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
+    first, equal ones in the order of their tokens. Given a `Stretch` of `beam`, it may take further steps of a beam search first:
+    `taken`. `read(tokens, following, state)`, over NumPy arrays, is many steps in one: for tokens [rows, length] it
+    returns `(values, state)`, the log-probability of each of the tokens `following` [rows, length] after those up to
+    its place.
     """
 
     @property
@@ -69,24 +69,6 @@ class StepModel(Protocol):
 
     def step(self, tokens: Array, state: State) -> tuple[Array, State]:
         """The logits [rows, vocab] of what follows `tokens` [rows]."""
-
-
-class Stretch(NamedTuple):
-    """What a model must know of a beam search to take its next steps by itself.
-
-    The search decides what follows from the last of them: one in which a hypothesis ends or a source may be done, or
-    any that the model likes.
-    """
-
-    totals: list[float]  # of the rows; those of one source are neighbours
-    slots: list[int]  # rows of each source
-    floors: list[float]  # a source whose best total is no higher may be done
-    excluded: Sequence[int]  # tokens that no row may write
-    most: int  # steps
-
-
-Taken = tuple[list[int], list[int], list[float]]
-"""a step of a stretch: the parent of each newer row, its token and the token's log-probability"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from typing import cast
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.decode.interface import State, Stretch, Taken
+from regard.decode.beam import Stretch, Taken
+from regard.decode.interface import State
 from regard.engine import Precision, compiler, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, outputs_of
 from regard.engine.kernel_weights import PANEL, KernelWeights
@@ -52,12 +53,8 @@ def covers(config: ModelConfig) -> bool:
 
 def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision: Precision) -> Kernel | None:
     """The kernel over an int8 folder, or None where graphs run it."""
-    if (
-        manifest.weights != "int8"
-        or precision == "fp32"
-        or not covers(manifest.model)
-        or not (path := compiler.chosen())
-    ):
+    in_int8 = manifest.weights == "int8" and precision != "fp32"
+    if not (in_int8 and covers(manifest.model) and (path := compiler.chosen())):
         return None
     check_weights(folder, manifest)
     library = _library(path)
@@ -66,8 +63,7 @@ def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision:
 
 def _library(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
-    library.regard_open.restype = _POINTER
-    library.regard_open.argtypes = [_POINTER, ctypes.c_int]
+    library.regard_open.restype, library.regard_open.argtypes = _POINTER, [_POINTER, ctypes.c_int]
     library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
     library.regard_run.argtypes, library.regard_close.argtypes = [_POINTER, _POINTER], [_POINTER]
     library.regard_search.argtypes = [_POINTER, _POINTER, _POINTER]
@@ -116,10 +112,8 @@ class KernelCall:
         self.outputs = outputs_of(wanted, places, count, config.target_vocab_size)
         if wants_attention:
             self.outputs["attention"] = np.empty((places, config.num_heads, num_keys), np.float32)
-        self.tokens, self.cache_rows, self.source_rows = (
-            np.zeros((rows, length), np.int64),
-            *np.zeros((2, rows), np.int64),
-        )
+        self.tokens = np.zeros((rows, length), np.int64)
+        self.cache_rows, self.source_rows = np.zeros((2, rows), np.int64)
         sizes = dict(rows=rows, length=length, sentences=len(self.sources.lengths), num_keys=num_keys)
         arrays = dict(tokens=self.tokens, cache_rows=self.cache_rows, source_rows=self.source_rows)
         arrays |= dict(lengths=self.sources.lengths, cross=self.sources.cross, cache=cache.block.array, **self.outputs)
@@ -173,28 +167,23 @@ class Kernel:
         return outputs["log_probabilities"].copy(), newer
 
     def step_best(
-        self, tokens: Sequence[int], state: State, count: int
-    ) -> tuple[list[list[float]], list[list[int]], KernelState]:
-        """A step that returns only the largest log-probabilities of each row and their tokens, best first."""
-        count = min(count, self.config.target_vocab_size)
-        outputs, newer = self._pass(np.asarray(tokens)[:, None], cast(KernelState, state), "best", count)
-        return outputs["best_values"].tolist(), outputs["best_tokens"].tolist(), newer
-
-    def steps_best(
-        self, tokens: Sequence[int], state: State, count: int, stretch: Stretch
+        self, tokens: Sequence[int], state: State, count: int, stretch: Stretch | None = None
     ) -> tuple[list[Taken], list[list[float]], list[list[int]], KernelState]:
-        """The steps of a beam search while nothing ends, and the best tokens of the last."""
+        """The largest log-probabilities of each row and their tokens, best first; with a stretch, of its last step."""
         state, count = cast(KernelState, state), min(count, self.config.target_vocab_size)
-        step, cache = self._prepared(np.asarray(tokens)[:, None], state, "best", count)
+        inputs = np.asarray(tokens)[:, None]
+        if stretch is None:
+            outputs, newer = self._pass(inputs, state, "best", count)
+            return [], outputs["best_values"].tolist(), outputs["best_tokens"].tolist(), newer
+        step, cache = self._prepared(inputs, state, "best", count)
         # With another state that reads its cache, rows must not be overwritten.
         is_alone = cache.num_holders <= (state.cache is cache)
         most = min(stretch.most, MAX_PLACES // len(tokens) + 1, cache.capacity - state.position) if is_alone else 1
         parents, chosen, (rows, *_) = np.empty((3, most, len(tokens)), np.int64)
         values, totals = np.empty((most, len(tokens)), np.float32), np.empty((most + 1, len(tokens)))
-        totals[0], slots = stretch.totals, np.array(stretch.slots)
-        excluded, floors = np.array(stretch.excluded, np.int64), np.array(stretch.floors)
-        arrays = dict(slots=slots, excluded=excluded, floors=floors, alike=cache.alike, rows=rows, totals=totals)
-        arrays |= dict(parents=parents, tokens=chosen, values=values)
+        totals[0], slots, excluded = stretch.totals, np.array(stretch.slots), np.array(stretch.excluded, np.int64)
+        arrays = dict(slots=slots, excluded=excluded, floors=np.array(stretch.floors), alike=cache.alike, rows=rows)
+        arrays |= dict(parents=parents, tokens=chosen, values=values, totals=totals)
         sizes = dict(sources=len(slots), most=most, eos=self.config.eos_id, num_excluded=len(excluded))
         beams = make_numbers(BEAMS, arrays, **sizes)
         self._call(self._search, step.address, beams.ctypes.data)

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from regard.decode.beam import Taken
 from regard.decode.interface import State
 from regard.engine import Precision, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources, outputs_of
@@ -125,14 +126,14 @@ class OnnxEngine:
         return outputs["log_probabilities"][newer.rows], newer
 
     def step_best(
-        self, tokens: Sequence[int], state: State, count: int
-    ) -> tuple[list[list[float]], list[list[int]], OnnxState]:
+        self, tokens: Sequence[int], state: State, count: int, stretch: object = None
+    ) -> tuple[list[Taken], list[list[float]], list[list[int]], OnnxState]:
         """A step that returns only the largest log-probabilities of each row and their tokens, best first."""
         count = min(count, self.config.target_vocab_size)
         rows = np.asarray(tokens)[:, None]
         outputs, newer = self._pass(rows, cast(OnnxState, state), "best", count)
         values, best = outputs["best_values"].tolist(), outputs["best_tokens"].tolist()
-        return [values[row] for row in newer.rows], [best[row] for row in newer.rows], newer
+        return [], [values[row] for row in newer.rows], [best[row] for row in newer.rows], newer
 
     def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
         """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""

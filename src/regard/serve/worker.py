@@ -33,7 +33,7 @@ _GATHER = 0.003  # seconds in which a further item must come, while another thre
 _MAX_LENGTH_RATIO = 4  # longest to shortest item of a batch
 _SHORT = 8  # tokens up to which all items count as equally long
 _STALLED_AFTER = 4.0  # seconds without a step after which a model counts as dead
-_STEP_METHODS = ("start", "step", "step_best", "steps_best", "read", "search_whole")  # methods with which an engine makes steps
+_STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")  # methods with which an engine makes steps
 
 
 class ModelStopped(RequestError):

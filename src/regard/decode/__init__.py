@@ -111,7 +111,7 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
         following = np.array([[*output, *[bos_id] * (longest - len(output))] for output in group])
         tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
         if read is None:
-            values = _read_by_steps(model, tokens, following, state)
+            values = _read_by_steps(model, tokens, following, np.array([*map(len, group)]), state)
         else:
             values, _ = read(tokens, following, state.select(np.arange(begin, begin + len(group))))
         for output, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
@@ -119,10 +119,17 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
     return results
 
 
-def _read_by_steps(model: StepModel, tokens: Host, following: Host, state: State) -> Host:
-    """[rows, length]; nothing is brought to the host before the end, so that a GPU is never waited for."""
-    arrays, picked, rows = arrays_for(model), [], np.arange(len(tokens))
-    for column, wanted in zip(tokens.T, following.T, strict=True):
-        logits, state = model.step(arrays.integers(column), state)
-        picked.append(arrays_of(logits).pick(log_probabilities_of(model, logits), rows, wanted))
-    return np.stack([arrays_of(each).host(each) for each in picked], axis=1)
+def _read_by_steps(model: StepModel, tokens: Host, following: Host, lengths: Host, state: State) -> Host:
+    """[rows, length]; rows leave as they end, and nothing is brought to the host before all have, which a GPU waits for."""
+    arrays, alive, values = arrays_for(model), np.arange(len(tokens)), np.zeros(tokens.shape)
+    steps = []
+    for place in range(tokens.shape[1]):
+        going = np.flatnonzero(lengths[alive] > place)
+        if len(going) < len(alive):
+            alive, state = alive[going], state.select(arrays.integers(going))
+        logits, state = model.step(arrays.integers(tokens[alive, place]), state)
+        picked = log_probabilities_of(model, logits), np.arange(len(alive)), following[alive, place]
+        steps.append((alive, place, arrays_of(logits).pick(*picked)))
+    for rows, place, found in steps:
+        values[rows, place] = arrays_of(found).host(found)
+    return values

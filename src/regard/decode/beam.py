@@ -10,7 +10,7 @@ The candidates of a step are plain Python numbers: they are too few for arrays t
 import math
 from collections.abc import Container, Sequence
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,7 @@ class Row(NamedTuple):
     progress: ConstraintProgress = ()  # of the source's required words
 
     def steps(self) -> list[Any]:
-        steps = []
-        trail = self.trail
+        steps, trail = [], self.trail
         while trail is not None:
             steps.append(trail)
             trail = trail[0]
@@ -68,9 +67,8 @@ class BeamSearch:
         history: list[StepRecord] | None = None,
     ) -> None:
         self.sources, self.config, self.rules = sources, config, rules
-        self.show = attention
+        self.show, self.history = attention, history
         self.attention = attention or config.coverage_penalty > 0
-        self.history = history
         # Each token of a required word may need slots of its own besides the beam.
         self.slots = [config.beam + each.total for each in rules.required]
         self.count = max(self.slots) + len(rules.excluded(0))
@@ -93,7 +91,7 @@ class BeamSearch:
         needs_all = self.history is not None or self.rules.look_back or self.rules.has_required
         step_best = None if needs_all else getattr(model, "step_best", None)
         every_step = self.attention or self.history is not None
-        beginning = read_beginning(model, self.rules, np.arange(len(self.rows)), state, every_step=every_step)
+        beginning = None if every_step else read_beginning(model, self.rules, np.arange(len(self.rows)), state)
         if beginning is not None:
             tokens, values, state = beginning
             inputs = tokens[:, -1].tolist()
@@ -133,9 +131,8 @@ class BeamSearch:
         if self.attention or most < 2 or len(totals) < sum(slots) or (self.settling and alpha < 0):
             return None
         # Slightly more than the totals that `best_attainable` finds hopeless.
-        worst = [self.settling.get(source, -math.inf) for source in alive]
-        penalties = [length_penalty(self.limits[source] + 1, alpha) for source in alive]
-        floors = [score * penalty + 1e-6 for score, penalty in zip(worst, penalties, strict=True)]
+        scores = ((self.settling.get(source, -math.inf), self.limits[source] + 1) for source in alive)
+        floors = [score * length_penalty(length, alpha) + 1e-6 for score, length in scores]
         return Stretch(totals, slots, floors, self.rules.excluded(self.length), most)
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Extension]:
@@ -254,7 +251,6 @@ class BeamSearch:
         if end is not None:
             values.append(end)
             weights.append(None if self.seen is None else self.seen[index])
-        length = len(self.sources[row.source]) if self.attention else None
-        stop: Literal["end", "length"] = "length" if end is None else "end"
-        found = hypothesis(tokens, values, stop, self.config, weights, length, show=self.show)
-        (self.cut if end is None else self.ended)[row.source].append(found)
+        size = len(self.sources[row.source]) if self.attention else None
+        out = hypothesis(tokens, values, "length" if end is None else "end", self.config, weights, size, show=self.show)
+        (self.cut if end is None else self.ended)[row.source].append(out)

@@ -98,7 +98,7 @@ class SinglePaths:
         """Read the forced prefixes at once, where the model can."""
         every_step = self._attention or self._history is not None
         owners = self._paths // self._config.n_best
-        beginning = read_beginning(self._model, self._rules, owners, self._state, every_step=every_step)
+        beginning = None if every_step else read_beginning(self._model, self._rules, owners, self._state)
         if beginning is None:
             return False
         tokens, values, self._state = beginning
@@ -154,17 +154,15 @@ def check_single_path(config: DecodeConfig, rules: Rules) -> None:
         raise UsageError(f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1")
 
 
-def read_beginning(
-    model: StepModel, rules: Rules, owners: Host, state: State, *, every_step: bool
-) -> tuple[Host, Host, State] | None:
+def read_beginning(model: StepModel, rules: Rules, owners: Host, state: State) -> tuple[Host, Host, State] | None:
     """Tokens and log-probabilities [rows, length] of the forced prefixes, read at once as far as all rows have one.
 
-    None if the model cannot or every step is recorded; owners: the source of each row.
+    None if the model cannot; owners: the source of each row.
     """
     read = getattr(model, "read", None)
     prefixes = [rules.constraints[owner].prefix for owner in owners.tolist()]
     length = min(map(len, prefixes))
-    if read is None or every_step or length < 2:
+    if read is None or length < 2:
         return None
     tokens = np.array([prefix[:length] for prefix in prefixes])
     inputs = np.concatenate([np.full((len(tokens), 1), rules.bos_id), tokens[:, :-1]], axis=1)

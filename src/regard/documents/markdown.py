@@ -80,7 +80,9 @@ class _MarkdownReader:
                 row = token.map[0]
                 yield from self._row(row, is_head)
             elif token.type == "html_block" and token.map:
-                yield from self._html(*token.map)
+                begin, end = self._content(token.map[0])[0], self.lines[token.map[1] - 1][1]
+                for slot in html.read(self.text[begin:end], ("", ""))[0]:
+                    yield replace(slot, start=begin + slot.start, end=begin + slot.end)
             elif token.type == "inline" and token.map and token.map[0] != row:
                 yield from self._paragraph(token.map[0], token.content.split("\n"), level)
 
@@ -94,11 +96,6 @@ class _MarkdownReader:
         for cell in _CELL.finditer(self.text, *self._content(line)):
             row = self.lines[line][0]
             yield Slot(*cell.span(), self._parts([cell.span()]), row=row, is_head=is_head)
-
-    def _html(self, first: int, after: int) -> Iterator[Slot]:
-        begin, end = self._content(first)[0], self.lines[after - 1][1]
-        for slot in html.read(self.text[begin:end], ("", ""))[0]:
-            yield replace(slot, start=begin + slot.start, end=begin + slot.end)
 
     def _paragraph(self, first: int, lines: Sequence[str], level: int) -> Iterator[Slot]:
         """One slot, or several where the lines have hard breaks between them."""

@@ -65,8 +65,8 @@ def _library(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     library.regard_open.restype, library.regard_open.argtypes = _POINTER, [_POINTER, ctypes.c_int]
     library.regard_pack.argtypes = [_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER]
-    library.regard_run.argtypes, library.regard_close.argtypes = [_POINTER, _POINTER], [_POINTER]
-    library.regard_search.argtypes = [_POINTER, _POINTER, _POINTER]
+    library.regard_close.argtypes, library.regard_run.argtypes = [_POINTER], [_POINTER] * 2
+    library.regard_search.argtypes = [_POINTER] * 3
     return library
 
 
@@ -189,8 +189,8 @@ class Kernel:
         self._call(self._search, step.address, beams.ctypes.data)
         cache.filled = position = int(step.call[_POSITION])
         taken = zip(*(each[: beams[_TAKEN]].tolist() for each in (parents, chosen, values)), strict=True)
-        newer = state.after(position, cache, step.cache_rows.tolist(), None)
-        return list(taken), step.outputs["best_values"].tolist(), step.outputs["best_tokens"].tolist(), newer
+        values, best = step.outputs["best_values"].tolist(), step.outputs["best_tokens"].tolist()
+        return list(taken), values, best, state.after(position, cache, step.cache_rows.tolist(), None)
 
     def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, KernelState]:
         """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""

@@ -1,5 +1,6 @@
 """Laws of the CPU engine: every way to ask it for the same gives the same, and a state never changes."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -130,24 +131,15 @@ def test_rows_that_repeat_and_change_places(engine: Any, num_sentences: int, num
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        dict(method="greedy", min_length=5),
-        dict(method="beam", beam=4, n_best=3, coverage_penalty=0.3),
-        dict(method="sample", top_k=7, seed=5),
-    ],
-    ids=lambda changes: "-".join(map(str, changes.values())),
+    [dict(method="greedy", min_length=5), dict(n_best=3, coverage_penalty=0.3), dict(method="sample", top_k=7, seed=5)],
 )
 def test_what_is_offered_changes_no_search(engine: Any, changes: dict[str, Any]) -> None:
-    config = DecodeConfig(max_length=11, **changes)
     constraints = [Constraints(prefix=prefix) for prefix in ((9, 8, 7), (), (8, 8))]
-    ask = dict(sources=SOURCES, config=config, constraints=constraints)
+    ask = dict(sources=SOURCES, config=DecodeConfig(max_length=11, **changes), constraints=constraints)
     expected = search(Plain(engine), **ask, attention=True)
     assert search(engine, **ask, attention=True) == expected
-    short = search(engine, **ask)
-    for hypotheses, others in zip(short, expected, strict=True):
-        for hypothesis, other in zip(hypotheses, others, strict=True):
-            assert hypothesis.tokens == other.tokens
-            assert hypothesis.score == pytest.approx(other.score, abs=0.05 if engine.quantized else 1e-5)
+    short = [[each.tokens for each in hypotheses] for hypotheses in search(engine, **ask)]
+    assert short == [[each.tokens for each in hypotheses] for hypotheses in expected]
 
 
 def test_a_decoder_alone_reads_a_long_beginning(tmp_path: Path, random_model: Callable[..., Transformer]) -> None:
@@ -161,15 +153,11 @@ def test_a_decoder_alone_reads_a_long_beginning(tmp_path: Path, random_model: Ca
 
 
 def test_steps_taken_at_once_are_those_taken_one_by_one(engine: Any) -> None:
-    config = DecodeConfig(method="beam", beam=4, n_best=2, max_length=40)
-    one_by_one, lengths = Plain(engine), set()
-    one_by_one.step_best = lambda *inputs: engine.step_best(*inputs[:3])  # type: ignore[attr-defined]
-    # Any of the best tokens as the end, so that hypotheses end sooner or later; and one that must not be written.
     pad_id, *best = engine.step_best([2], engine.start(SOURCES[:1]), 9)[2][0]
-    for eos_id in best:
+    one_by_one: Any = Plain(engine)
+    one_by_one.step_best = lambda *inputs: engine.step_best(*inputs[:3])
+    # Any of the best tokens as the end, so that hypotheses end sooner or later; and one that must not be written.
+    for eos_id, alpha, min_length in itertools.product(best, (0.6, -0.5), (0, 9)):
         engine.config = one_by_one.config = replace(engine.config, eos_id=eos_id, pad_id=pad_id)
-        for changes in (dict(), dict(length_penalty=-0.5), dict(min_length=9), dict(beam=1, n_best=1)):
-            expected = search(one_by_one, SOURCES, replace(config, **changes))
-            assert search(engine, SOURCES, replace(config, **changes)) == expected
-            lengths |= {len(found.tokens) for each in expected for found in each if found.stop == "end"}
-    assert len(lengths) > 3
+        config = DecodeConfig(beam=4, n_best=2, max_length=40, length_penalty=alpha, min_length=min_length)
+        assert search(engine, SOURCES, config) == search(one_by_one, SOURCES, config)

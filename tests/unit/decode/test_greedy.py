@@ -22,8 +22,7 @@ def test_follows_the_most_probable_token_that_may_be_written(device):
     table = {2: {4: 0.6, 5: 0.4}, 4: {5: 0.7, 3: 0.3}, 5: {3: 0.9, 4: 0.1}}
     model = ToyModel(bigram(table, vocab=7), device)
     [found] = only(search(model, [[6, 3]], GREEDY))
-    assert found.tokens == [4, 5]
-    assert found.stop == "end"
+    assert (found.tokens, found.stop) == ([4, 5], "end")
     np.testing.assert_allclose(found.token_log_probabilities, np.log([0.6, 0.7, 0.9]), rtol=1e-6)
     assert math.isclose(found.log_probability, math.log(0.6 * 0.7 * 0.9), rel_tol=1e-6)
     assert math.isclose(found.score, found.log_probability / (8 / 6) ** 0.6, rel_tol=1e-6)
@@ -55,8 +54,8 @@ def test_stream_equals_search(device, config):
         assert [item.token for item in items[:-1]] == found.tokens[2:]
         assert items[-1].token is None and items[-1].stop == found.stop
         assert all(item.stop is None for item in items[:-1])
-        total = sum(item.log_probability for item in items)
-        assert math.isclose(total, sum(found.token_log_probabilities[2:]), abs_tol=1e-9)
+        written = [item.log_probability for item in items]
+        assert math.isclose(sum(written), sum(found.token_log_probabilities[2:]), abs_tol=1e-9)
 
 
 def test_what_cannot_be_asked_for_is_refused_and_what_is_not_read_not_made():
@@ -71,11 +70,9 @@ def test_what_cannot_be_asked_for_is_refused_and_what_is_not_read_not_made():
     with pytest.raises(UsageError, match="both banned and asked for"):
         search(config=GREEDY, constraints=[Constraints(prefix=[5, 6], banned=[[6]])], **ask)
     with pytest.raises(UsageError, match="must fit into max_length: got 3 tokens"):
-        config = DecodeConfig(method="greedy", max_length=2)
-        search(config=config, constraints=[Constraints(prefix=[5, 6, 7])], **ask)
+        search(config=DecodeConfig(method="greedy", max_length=2), constraints=[Constraints(prefix=[5, 6, 7])], **ask)
     with pytest.raises(UsageError, match="required words must fit into max_length: got 5 tokens"):
-        limits = [Constraints(required=[[5, 6], [7, 8, 9]])]
-        search(config=DecodeConfig(max_length=4), constraints=limits, **ask)
+        search(config=DecodeConfig(max_length=4), constraints=[Constraints(required=[[5, 6], [7, 8, 9]])], **ask)
     model = ToyModel(hashed(11, scale=0.1))
     items = stream(model, [5, 3], DecodeConfig(method="greedy", min_length=5))
     assert model.rows == []

@@ -114,15 +114,14 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(devices):
         return np.log(np.mean(shares, axis=0))
 
     def tokens_of(model, config):
-        return [[each.tokens for each in some] for some in search(model, sources, config)]
+        return [[each.tokens for each in some] for some in search(model, SOURCES, config)]
 
-    sources = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]
     for asked in ({"beam": 3, "n_best": 2}, {"method": "sample", "seed": 3}, {"method": "greedy"}):
         config = DecodeConfig(**asked)
         found = tokens_of(EnsembleModel(models), config)
         assert found == tokens_of(ToyModel(mean, None), config) != tokens_of(models[0], config)
         assert tokens_of(EnsembleModel(models[:1] * 2), config) == tokens_of(models[0], config)
     targets = [some[0] for some in found]
-    scores = (score(model, sources, targets) for model in (EnsembleModel(models), ToyModel(mean, None)))
+    scores = (score(model, SOURCES, targets) for model in (EnsembleModel(models), ToyModel(mean, None)))
     for values, wanted in zip(*scores, strict=True):
         np.testing.assert_allclose(values, wanted, atol=1e-5)

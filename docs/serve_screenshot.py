@@ -16,7 +16,7 @@ from browser.conftest import OPTIONS  # noqa: E402
 from browser.find_tools import find_browser  # noqa: E402
 from serve_fixtures import running  # noqa: E402
 
-TEXT = """Jane visite l'Afrique en septembre. Elle prend le train de nuit.
+TEXT = """Jane apprend le français depuis deux ans. Elle prend le train de nuit.
 
 Le chat dort devant la maison, et il ne veut pas être dérangé."""
 
@@ -29,7 +29,7 @@ def main() -> None:
         page.fill("#source", TEXT)
         page.locator(".sentence").nth(1).click()
         page.locator(".way").nth(2).wait_for()
-        page.locator(".word", has_text="Africa").hover()
+        page.locator(".word", has_text="French").hover()
         page.screenshot(path=ROOT / "docs" / "images" / "serve.png")
         browser.close()
 

@@ -88,11 +88,11 @@ def test_the_readme_has_the_figures_of_the_cards() -> None:
         if name:
             card = (BUNDLED / name / CARD).read_text("utf-8")
             measured = {row[0].split()[0]: row for row in table(sections(card)[""])}
-            *_, expected_bleu, expected_chrf = measured[re.split(r"[\s,]", test_set)[0]]
+            _, _, expected_bleu, expected_chrf, *_ = measured[re.split(r"[\s,]", test_set)[0]]
             assert bleu == expected_bleu
             assert abs(float(chrf) - float(expected_chrf)) <= 0.051, "as far as it is written"
             num_compared += 1
-    assert num_compared >= 2
+    assert num_compared >= 6
 
 
 @pytest.mark.parametrize("folder", [BUNDLED / "fr-en", BUNDLED / "en-fr"])

@@ -60,6 +60,6 @@ def test_a_glossary_and_sampling_keep_them_too(pair: tuple[str, Model]) -> None:
     source = {"fr": "Le serveur https://a.org/b est en panne.", "en": "The server https://a.org/b is down."}[language]
     word = {"fr": "serveur", "en": "server"}[language]
     text = model.translate(source, glossary={word: "machine"})
-    assert "machine" in text and "https://a.org/b" in text
+    assert "machine" in text.lower() and "https://a.org/b" in text
     drawn = model.translate([source] * 4, method="sample", seed=3)
     assert all("https://a.org/b" in each for each in drawn)

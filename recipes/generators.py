@@ -1,0 +1,195 @@
+"""The story writer, the chatbot and the search model on one GPU, side by side.
+
+    python recipes/generators.py --data data --teachers . --output runs
+
+--teachers holds stories15M, qwen and all-MiniLM-L6-v2, imported; --data what text/README.md says that the recipes story,
+chat and search are made of, but for what the teachers write: stories/small.txt, stories/broad.txt, chat/asked.txt,
+prepared/chat and prepared/search. Search trains while the teachers write, in several processes, until their share of the
+time is over; filters keep what is fit, and then both other models train at the same time. The same command continues after
+any end. A teacher, or what it is given, may come while the others work: whole, by a rename.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import multiprocessing
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+RECIPES = Path(__file__).parent
+sys.path.insert(0, str(RECIPES / "text"))
+
+import chat_text  # noqa: E402
+import dialogues  # noqa: E402
+import stories  # noqa: E402
+
+from regard import load  # noqa: E402
+from regard.cli.train import keep_memory  # noqa: E402
+from regard.data.lines import read_lines  # noqa: E402
+from regard.files import write_file  # noqa: E402
+from regard.generate.continuation import LineWriter  # noqa: E402
+
+SHARE = 0.42  # of the minutes, after which no teacher begins another part
+FROM_TEXT_TO_STEP, FROM_STEP_TO_END = 100, 30
+"""seconds for tokens and compilation, and for the finished folder, which the minutes of a training leave out"""
+SEARCH_MINUTES = 6.0
+"""of training beside the teachers, who have most of the GPU then"""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Beginnings that a teacher goes on with."""
+
+    path: str
+    length: int  # most words of what is written
+    part: int  # lines that are written together, and lost by a stop
+
+
+TEACHERS = {
+    "stories15M": [Given("stories/small.txt", 190, 4000)],
+    "qwen": [Given("chat/asked.txt", 70, 800), Given("stories/broad.txt", 170, 400)],
+}
+SAMPLED = {"temperature": 0.8, "top_k": 64}
+
+
+def is_over(options: argparse.Namespace, begin: float) -> bool:
+    """Whether no teacher may begin another part."""
+    return bool(options.minutes) and time.time() - begin > SHARE * options.minutes * 60
+
+
+def told(options: argparse.Namespace, path: str) -> Path:
+    """Where the parts lie that were written."""
+    found: Path = options.data / path
+    return found.parent / "told" / found.stem
+
+
+def write(teacher: str, worker: int, options: argparse.Namespace, begin: float) -> None:
+    """Every so-manieth part, in turn from each file, until the teachers' share of the time is over."""
+    keep_memory()
+    needed = [options.teachers / teacher, *(options.data / each.path for each in TEACHERS[teacher])]
+    while not all(path.exists() for path in needed):  # a large teacher may still be on its way
+        if is_over(options, begin):
+            return
+        time.sleep(1)
+    lines = {each: list(read_lines(options.data / each.path)) for each in TEACHERS[teacher]}
+    parts = [(place, each) for each, own in lines.items() for place in range(0, len(own), each.part)]
+    parts.sort(key=lambda part: part[0] / len(lines[part[1]]))
+    writer = LineWriter(load, str(options.teachers / teacher), device=options.device)
+    for place, each in parts[worker :: options.processes]:
+        path = told(options, each.path) / f"{place:07}"
+        if path.exists():
+            continue
+        if is_over(options, begin):
+            return
+        some = lines[each][place : place + each.part]
+        written = writer.translate(some, number=place, length=each.length, **SAMPLED)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, "".join(f"{line}\n" for line in written).encode())
+        say(begin, f"{teacher} {worker}: {each.path} from line {place:,}")
+
+
+def pairs_of(options: argparse.Namespace, path: str, all_written: Event) -> Iterator[tuple[str, str]]:
+    """What was given, and with what it goes on, part by part as they are written."""
+    seen: set[Path] = set()
+    given: list[str] = []
+    while True:
+        is_last = all_written.is_set()
+        parts = sorted(set(told(options, path).glob("[0-9]*")) - seen)
+        for part in parts:
+            given = given or list(read_lines(options.data / path))
+            texts = list(read_lines(part))
+            yield from zip(given[int(part.name) :][: len(texts)], texts, strict=True)
+        seen.update(parts)
+        if is_last:
+            return
+        all_written.wait(1)
+
+
+def keep(path: str, options: argparse.Namespace, begin: float, all_written: Event) -> None:
+    """What is kept of a teacher's texts, as the recipes name it; filters take longer than a GPU, so they run beside it."""
+    kept = options.data / ("prepared/chat/talks.tsv.gz" if path.startswith("chat") else f"{path}.xz")
+    if kept.exists():
+        return
+    pairs, new = pairs_of(options, path, all_written), kept.with_name(f"new-{kept.name}")
+    if path.startswith("chat"):
+        judge = chat_text.TalkFilter()
+        talks = ("\t".join(turns) for _, text in pairs if (turns := judge(text)))
+        dialogues._write(new, dialogues.of_talks(talks, options.turns))
+        say(begin, f"talks end by {dict(judge.dropped.most_common())}")
+    else:
+        for_given, for_texts = itertools.tee(pairs)
+        header = stories.HEADER if "broad" in path else ""
+        stories._write(new, stories.keep((text for _, text in for_texts), (each for each, _ in for_given), header))
+    new.rename(kept)
+    say(begin, f"{kept} is there")
+
+
+def train(name: str, options: argparse.Namespace, begin: float) -> None:
+    """Train for as long as is left."""
+    settings = [f"device={options.device}", *options.set]
+    if name == "search":
+        settings.append(f"teacher={(options.teachers / 'all-MiniLM-L6-v2').resolve()}")
+    if options.minutes:
+        left = options.minutes - (time.time() - begin + FROM_TEXT_TO_STEP + FROM_STEP_TO_END) / 60
+        settings.append(f"minutes={SEARCH_MINUTES if name == 'search' else max(left, 1):.2f}")
+    command = [sys.executable, "-m", "regard", "train", "--output", str(options.output / name)]
+    if (options.output / name / "run.json").exists():
+        command.append("--resume")
+    else:
+        command += ["--recipe", str(RECIPES / f"{name}.toml"), "--data", str(options.data)]
+        command += [word for each in settings for word in ("--set", each)]
+    say(begin, f"{name}: {' '.join(command[3:])}")
+    finished = (options.output / name / "model.safetensors").exists()
+    if not finished:
+        subprocess.run(command, check=True)
+    say(begin, f"{name} is there")
+
+
+def say(begin: float, message: str) -> None:
+    print(f"{time.time() - begin:5.0f} s  {message}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--teachers", type=Path, default=Path())
+    parser.add_argument("--output", type=Path, default=Path("runs"))
+    parser.add_argument("--minutes", type=float, default=26, help="for everything; 0: as long as the recipes say")
+    parser.add_argument("--processes", type=int, default=2, help="of each teacher")
+    parser.add_argument("--turns", type=int, default=13, help="that the chatbot reads: num_turns of its recipe")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all trainings")
+    options = parser.parse_args()
+    begin, context = time.time(), multiprocessing.get_context("spawn")
+    search = context.Process(target=train, args=("search", options, begin))
+    writers = [
+        context.Process(target=write, args=(teacher, worker, options, begin))
+        for teacher in TEACHERS
+        for worker in range(options.processes)
+    ]
+    all_written = context.Event()
+    given = [each.path for files in TEACHERS.values() for each in files]
+    keepers = [context.Process(target=keep, args=(path, options, begin, all_written)) for path in given]
+    for each in (search, *writers, *keepers):
+        each.start()
+    for each in writers:
+        each.join()  # what a writer that failed has left out is left out
+    all_written.set()
+    for each in keepers:
+        each.join()
+    trainings = [context.Process(target=train, args=(name, options, begin)) for name in ("story", "chat")]
+    for each in trainings:
+        each.start()
+    for each in (search, *trainings):
+        each.join()
+    sys.exit(any(each.exitcode for each in (search, *writers, *keepers, *trainings)))
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import multiprocessing
 import subprocess
 import sys
@@ -135,6 +136,10 @@ def train(name: str, options: argparse.Namespace, begin: float) -> None:
     settings = [f"device={options.device}", *options.set]
     if name == "search":
         settings.append(f"teacher={(options.teachers / 'all-MiniLM-L6-v2').resolve()}")
+    chat = options.data / "prepared" / "chat"
+    if name == "chat" and not read_lines(chat / "talks.tsv.gz"):  # no teacher came
+        files = [str(chat / f"{each}.tsv.gz") for each in ("facts", "small-talk", "dialogues")]
+        settings.append(f"pairs={json.dumps(files)}")
     if options.minutes:
         left = options.minutes - (time.time() - begin + FROM_TEXT_TO_STEP + FROM_STEP_TO_END) / 60
         settings.append(f"minutes={SEARCH_MINUTES if name == 'search' else max(left, 1):.2f}")
@@ -144,9 +149,8 @@ def train(name: str, options: argparse.Namespace, begin: float) -> None:
     else:
         command += ["--recipe", str(RECIPES / f"{name}.toml"), "--data", str(options.data)]
         command += [word for each in settings for word in ("--set", each)]
-    say(begin, f"{name}: {' '.join(command[3:])}")
-    finished = (options.output / name / "model.safetensors").exists()
-    if not finished:
+    if not (options.output / name / "model.safetensors").exists():
+        say(begin, f"{name}: {' '.join(command[3:])}")
         subprocess.run(command, check=True)
     say(begin, f"{name} is there")
 

@@ -98,12 +98,23 @@ class CTranslate2:
     """
 
     def __init__(
-        self, model: Any, ids: ModelConfig, folder: Path, kind: str, threads: int, *, scores: bool = False
+        self,
+        model: Any,
+        ids: ModelConfig,
+        folder: Path,
+        kind: str,
+        threads: int,
+        *,
+        scores: bool = False,
+        apart: bool = False,
     ) -> None:
+        """apart: each thread decodes sentences of its own, instead of all a share of every product."""
         import ctranslate2
         from ctranslate2.converters.transformers import BartLoader, M2M100Loader
 
         self.ids, self.scores = ids, scores
+        inter, intra = (threads, 1) if apart else (1, threads)
+        self.parts = inter
         loader = M2M100Loader() if ids.norm_placement == "pre" else BartLoader()
         model.config.normalize_before = ids.norm_placement == "pre"
         model.config.normalize_embedding = False
@@ -118,7 +129,9 @@ class CTranslate2:
         spec.optimize(quantization=kind)
         folder.mkdir()
         spec.save(str(folder))
-        self.translator = ctranslate2.Translator(str(folder), compute_type=kind, inter_threads=1, intra_threads=threads)
+        self.translator = ctranslate2.Translator(
+            str(folder), compute_type=kind, inter_threads=inter, intra_threads=intra
+        )
 
     def decode(
         self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
@@ -130,6 +143,7 @@ class CTranslate2:
         found = self.translator.translate_batch(
             [[str(token) for token in source] for source in sources],
             beam_size=beam,
+            max_batch_size=-(-len(sources) // self.parts),
             no_repeat_ngram_size=int(once),
             return_scores=self.scores,
             suppress_sequences=[[str(self.ids.bos_id)], [str(self.ids.pad_id)]],

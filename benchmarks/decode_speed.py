@@ -4,8 +4,11 @@
 
 Random weights of the `base` and `small` shapes, copied into every system; all sources of one length, an exact
 number of predictions with the end forbidden before the last, the encoder's time included. Systems take turns in
-one process; the best of a few rounds counts. On one thread that is the smaller of wall and processor time, which
-a busy machine disturbs least; on two threads and on a GPU it is the wall's.
+one process, every second round in the opposite order; in its turn a system decodes again and again for a quarter of
+a second, and its fastest time counts: on one thread the smaller of wall and processor time, which a busy machine
+disturbs least, else the wall's. A speed is the median of the rounds, and a ratio the median of the rounds' ratios, so
+that what slows the machine for a while slows both. CTranslate2 with several threads is measured both ways, a share of
+every product or sentences of its own for each, and the faster one counts.
 
 In fp32 all must write the same tokens, also where no token may come twice, for random weights like to repeat
 themselves. `file_speed.py` is for a real text.
@@ -24,6 +27,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +45,7 @@ from regard.folder.manifest import Manifest
 from regard.model.transformer import EncoderDecoder, build
 
 PREDICTIONS = 32
+TURN = 0.25  # seconds
 VOCABULARIES = {"small": 8000, "base": 32000}
 
 
@@ -60,6 +65,8 @@ class Limits(NamedTuple):
 
 SCORED = "CTranslate2 int8, scored"
 """with the log-probabilities that regard always gives"""
+PLAIN = ("CTranslate2 int8", "CTranslate2 int8, apart")
+"""its two ways to use several threads"""
 CPU_WORK, CPU_SOURCE = (Work(1, 1), Work(1, 4), Work(32, 1), Work(8, 4)), 24
 GPU_WORK, GPU_SOURCE = (Work(128, 1), Work(128, 4)), 27
 
@@ -90,11 +97,13 @@ def cpu_systems(model: EncoderDecoder, folder: Path, threads: int) -> dict[str, 
     theirs = for_hugging_face(model)
     ids = model.config
     written = {form: write_folder(model, folder / form, form) for form in ("fp32", "int8")}
+    apart = {PLAIN[1]: CTranslate2(theirs, ids, folder / "c8a", "int8", threads, apart=True)} if threads > 1 else {}
     return {
         "Hugging Face": HuggingFace(theirs, ids),
         "CTranslate2 fp32": CTranslate2(theirs, ids, folder / "c32", "float32", threads),
         "CTranslate2 int8": CTranslate2(theirs, ids, folder / "c8", "int8", threads),
         SCORED: CTranslate2(theirs, ids, folder / "c8s", "int8", threads, scores=True),
+        **apart,
         "regard fp32": Regard(written["fp32"], "onnxruntime", "cpu", threads, "auto"),
         "regard int8": Regard(written["int8"], "onnxruntime", "cpu", threads, "auto"),
     }
@@ -119,20 +128,32 @@ def seconds(call: Callable[[], object], one_thread: bool) -> float:
 
 def measure(
     systems: dict[str, System], sources: Sequence[Sequence[int]], work: Work, rounds: int, one_thread: bool
-) -> dict[str, float]:
-    """Target tokens a second of each system, the best of some rounds after one to warm up."""
-    best = dict.fromkeys(systems, float("inf"))
+) -> dict[str, list[float]]:
+    """Seconds of each system in each round, after one round to warm up."""
+    found: dict[str, list[float]] = {name: [] for name in systems}
     for turn in range(rounds + 1):
-        for name, system in systems.items():
+        for name, system in list(systems.items())[:: -1 if turn % 2 else 1]:
             gc.collect()
 
             def decode(system: System = system) -> object:
                 return system.decode(sources, work.beam, PREDICTIONS)
 
-            took = seconds(decode, one_thread)
+            took: list[float] = []
+            while sum(took) < TURN:
+                took.append(seconds(decode, one_thread))
             if turn:
-                best[name] = min(best[name], took)
-    return {name: len(sources) * PREDICTIONS / took for name, took in best.items()}
+                found[name].append(min(took))
+    return found
+
+
+def times(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """How many times as fast as theirs ours is: the median over the rounds."""
+    return median(their / our for our, their in zip(ours, theirs, strict=True))
+
+
+def speeds_of(found: dict[str, list[float]], work: Work) -> dict[str, float]:
+    """Target tokens a second."""
+    return {name: work.batch * PREDICTIONS / median(took) for name, took in found.items()}
 
 
 def compare(systems: dict[str, System], sources: Sequence[Sequence[int]], beam: int) -> None:
@@ -221,26 +242,26 @@ def run_cpu(
                         compare(exact, make_sources(size, 8, CPU_SOURCE), beam)
                 for work in CPU_WORK:
                     sources = make_sources(size, work.batch, CPU_SOURCE)
-                    speeds = measure(systems, sources, work, rounds, threads == 1)
+                    found = measure(systems, sources, work, rounds, threads == 1)
                     limit = roofline(model, work, threads, limits)
-                    rows += cpu_rows(size, threads, work, speeds, limit)
-                    ours = speeds["regard int8"]
-                    ratios.setdefault("cpu_decode_vs_hf", []).append(ours / speeds["Hugging Face"])
-                    for name, cell, peer in (
-                        ("cpu_sentence_beam4_vs_ctranslate2", Work(1, 4), "CTranslate2 int8"),
-                        ("cpu_batch8_beam4_vs_ctranslate2", Work(8, 4), "CTranslate2 int8"),
-                        ("cpu_batch32_vs_ctranslate2", Work(32, 1), "CTranslate2 int8"),
-                        ("cpu_batch32_vs_ctranslate2_scored", Work(32, 1), SCORED),
+                    rows += cpu_rows(size, threads, work, found, limit)
+                    for name, cell, peers in (
+                        ("cpu_decode_vs_hf", work, ("Hugging Face",)),
+                        ("cpu_sentence_beam4_vs_ctranslate2", Work(1, 4), PLAIN),
+                        ("cpu_batch8_beam4_vs_ctranslate2", Work(8, 4), PLAIN),
+                        ("cpu_batch32_vs_ctranslate2", Work(32, 1), PLAIN),
+                        ("cpu_batch32_vs_ctranslate2_scored", Work(32, 1), (SCORED,)),
                     ):
                         if work == cell:
-                            ratios.setdefault(name, []).append(ours / speeds[peer])
+                            all_times = [times(found["regard int8"], found[each]) for each in peers if each in found]
+                            ratios.setdefault(name, []).append(min(all_times))
                 del systems
     return rows, {name: round(min(each), 2) for name, each in ratios.items()}
 
 
-def cpu_rows(size: str, threads: int, work: Work, speeds: dict[str, float], limit: float) -> list[Row]:
+def cpu_rows(size: str, threads: int, work: Work, found: dict[str, list[float]], limit: float) -> list[Row]:
     rows: list[Row] = []
-    for name, speed in speeds.items():
+    for name, speed in speeds_of(found, work).items():
         row: Row = {
             "shape": size,
             "threads": threads,
@@ -248,8 +269,8 @@ def cpu_rows(size: str, threads: int, work: Work, speeds: dict[str, float], limi
             "beam": work.beam,
             "who": name,
             "tokens_a_second": round(speed),
-            "vs_hf": round(speed / speeds["Hugging Face"], 2),
-            "vs_ctranslate2_int8": round(speed / speeds["CTranslate2 int8"], 2),
+            "vs_hf": round(times(found[name], found["Hugging Face"]), 2),
+            "vs_ctranslate2_int8": round(min(times(found[name], found[each]) for each in PLAIN if each in found), 2),
             "of_int8_roofline": round(speed / limit, 3),
         }
         print(
@@ -274,13 +295,13 @@ def run_gpu(rounds: int) -> tuple[list[Row], dict[str, float]]:
         systems = gpu_systems(model, Path(folder), "bf16")
         for work in GPU_WORK:
             sources = make_sources("base", work.batch, GPU_SOURCE)
-            speeds = measure(systems, sources, work, rounds, one_thread=False)
-            for name, speed in speeds.items():
+            found = measure(systems, sources, work, rounds, one_thread=False)
+            for name, speed in speeds_of(found, work).items():
                 print(f"base  {work.batch} x beam {work.beam}  {name:<18}{speed:>10,.0f} tokens/s")
                 rows.append({"shape": "base", **work._asdict(), "who": name, "tokens_a_second": round(speed)})
-            theirs, ours = speeds.values()
+            theirs, ours = found.values()
             kind = "greedy" if work.beam == 1 else f"beam{work.beam}"
-            ratios[f"decode_{kind}_vs_hf"] = round(ours / theirs, 2)
+            ratios[f"decode_{kind}_vs_hf"] = round(times(ours, theirs), 2)
     return rows, ratios
 
 
@@ -288,7 +309,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2], help="on a CPU")
-    parser.add_argument("--rounds", type=int, default=5, help="the best of so many counts")
+    parser.add_argument("--rounds", type=int, default=5, help="the median of so many counts")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     parser.add_argument("--sizes", nargs="+", default=[*VOCABULARIES], choices=[*VOCABULARIES])
     parser.add_argument("--add", action="store_true", help="keep the other rows of the result that is there")

@@ -22,9 +22,10 @@ from regard.look.view import look_at
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser.conftest import OPTIONS, SENTENCE  # noqa: E402
+from browser.conftest import OPTIONS  # noqa: E402
 from browser.find_tools import find_browser  # noqa: E402
 
+SENTENCE = "Jane apprend le français depuis deux ans."
 CROSS = "decoder.layers.1.cross_attention"
 MAX_BYTES = 250_000
 MAX_FILM_BYTES = 2_000_000
@@ -42,9 +43,13 @@ def attention(page: Page) -> None:
     page.locator("#part-scores").evaluate("node => node.scrollIntoView()")
 
 
+def wait_for_ranking(page: Page) -> None:
+    page.get_by_text("each switched off alone").wait_for(timeout=60_000)
+
+
 def what_if(page: Page) -> None:
     """The head that matters most, switched off."""
-    page.wait_for_selector("#do-heads-off:enabled", timeout=60_000)
+    wait_for_ranking(page)
     page.click("#do-heads-off")
     page.wait_for_selector("#part-result")
 
@@ -108,7 +113,7 @@ def record(browser: Browser, url: str) -> bytes:
     film(4)
     page.click("#close-explanation")
     page.click("#tab-what-if")
-    page.wait_for_selector("#do-heads-off:enabled", timeout=60_000)
+    wait_for_ranking(page)
     film(2)
     page.click("#do-heads-off")
     page.wait_for_selector("#part-result")

@@ -1,6 +1,7 @@
 """What each format makes of a document, by hand: text, HTML, subtitles, catalogues, encodings, errors."""
 
 import codecs
+import re
 
 import polib
 import pytest
@@ -74,6 +75,38 @@ ALIGNED = Answer("The black cat sleeps.", [Link(*places, 1.0) for places in PLAC
 def test_links_decide_where_a_tag_goes(before: str, after: str) -> None:
     out = translate_document(before.encode(), ".html", lambda texts: [ALIGNED])
     assert out.data.decode() == after
+
+
+@pytest.mark.parametrize(
+    "before, target, links, after",
+    [
+        # Signs stay on their side of a tag, whatever they are linked to.
+        ("before <b>noon</b> on <i>Monday</i>.", "avant midi, lundi.", {"noon": "midi ,", "Monday": "lundi ."}, "avant <b>midi</b>, <i>lundi</i>."),
+        ('<b>"No"</b>, he said', "« Non », dit-il", {'" No "': "« Non"}, "<b>« Non »</b>, dit-il"),
+        ("<b>Mr</b> X, <i>7 h</i>, is here", "M. X, 7 p.m., est là", {"Mr": "M .", "7 h": "7 p m"}, "<b>M.</b> X, <i>7 p.m.</i>, est là"),
+        ("<b>The</b> friend till <i>then</i>", "L'ami jusqu'alors", {"The": "L", "friend": "' ami", "till": "jusqu", "then": "alors"}, "<b>L'</b>ami jusqu'<i>alors</i>"),
+        ("<i>very</i> long", "long très", {"long": "long", "very": "très!"}, "long <i>très</i>"),
+        ("he said <b>softly</b>.", "dit-il.", {"softly": "."}, None),
+    ],
+)  # fmt: skip
+def test_a_tag_has_the_signs_of_its_source(before: str, target: str, links: dict[str, str], after: str | None) -> None:
+    source = re.sub("<.*?>", "", before)
+    found = [
+        Link(ours, theirs, 0.2 if new.endswith("!") else 1.0)
+        for old, new in links.items() for ours in spans(old, source) for theirs in spans(new.rstrip("!"), target)
+    ]  # fmt: skip
+    asked: list[str] = []
+
+    def answer(texts: list[str]) -> list[Answer]:
+        asked.extend(texts)
+        return [Answer(target, found) if text == source else Answer(text) for text in texts]
+
+    out = translate_document(before.encode(), ".html", answer).data.decode()
+    assert out == after if after else "softly" in asked
+
+
+def spans(words: str, text: str) -> list[tuple[int, int]]:
+    return [(text.index(word), text.index(word) + len(word)) for word in words.split()]
 
 
 @pytest.mark.parametrize(
@@ -242,6 +275,10 @@ def test_encodings() -> None:
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]
     with pytest.raises(DataError, match="must be utf-8 text: line 2 holds a byte that is not; name its"):
         translate_document("a\né".encode("latin-1"), ".txt", same)
+    for binary, what in ((b"%PDF-1.7 \xe2", "a PDF"), (b"PK\3\4", "a zip archive"), (b"\0\1\xff", "binary data")):
+        for encoding in (None, "latin-1"):
+            with pytest.raises(DataError, match=f"must be text: got {what}.*; save it as text"):
+                translate_document(binary, ".txt", same, encoding=encoding)
     assert translate_document(b"\xe9", ".txt", same, encoding="latin-1").data == b"\xe9"
     for encoding in ("no-such", "zlib"):
         with pytest.raises(UsageError, match=f"must be one that Python knows: got '{encoding}'"):

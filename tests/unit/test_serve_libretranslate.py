@@ -84,6 +84,8 @@ def test_a_file_comes_back_translated_in_its_encoding(server: Running, model: re
         fetched = server.get(urlsplit(answer.json["translatedFileUrl"]).path).body.decode("cp1252")
         assert model.translate("Où est le chat de la maison ?") in fetched
     assert answer.json["detectedLanguage"]["language"] == "fr"
+    binary = server.upload("a.txt", b"PK\3\4\xff", source="auto", target="en")
+    assert binary.status == 400 and "must be text: got a zip archive" in binary.json["error"]
     for encoding in ("punycode", "nonsense"):
         assert server.upload("a.txt", b"Oui", source="fr", target="en", encoding=encoding).status == 400
 

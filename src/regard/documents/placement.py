@@ -17,12 +17,19 @@ from regard.documents.segments import Code
 from regard.text import Span
 from regard.text.words import Link
 
-# An apostrophe parts words after one letter (l'homme), after qu, and before s (Jane's), but not aujourd'hui or can't.
-_WORD = re.compile(r"\w+(?:(?<=\w\w)(?<![qQ]u)['’](?!s\b)\w+)*|[^\w\s]")
+# An apostrophe parts words after l' and qu', which keep it, and before s (Jane's), but not aujourd'hui or can't. Initials
+# such as p.m. are one word.
+_WORD = re.compile(
+    r"(?:\b\w\.){2,}|\b(?:[cdjlmnst]|\w*qu)['’](?=\w)|\w+(?:(?<=\w\w)(?<![qQ]u)['’](?!s\b)\w+)*|[^\w\s]", re.IGNORECASE
+)
 _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
 _MIN_WEIGHT = 0.25
 """minimum weight of the strongest link of a tag's words; a weaker one means that the model has left these words out"""
+_KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind}
+"""signs by what they are: ends, quotation marks, brackets, dashes"""
+_ENDS = ' \xa0\u202f.,:;!?…"”»)]'
+_SIGNS = re.compile(r"\s?[.,:;!?…\"”»)\]–—-]+")
 _STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
 """letters and signs without a space, such as an address"""
 
@@ -69,10 +76,13 @@ class _Planner:
         whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
-        linked = ((link, word) for link in links or () for word in self.words if overlap(link.target, word))
+        linked = ((link, word) for link in links or () for word in self.words if self._speaks_for(link.target, word))
         self.links = [(link.source, word, link.weight) for link, word in linked]
         self.same = _same_strings(source, target, self.links, whole)
         self.placement = Placement([], [])
+
+    def _speaks_for(self, part: Span, word: Span) -> bool:
+        return overlap(part, word) and (part == word or any(map(str.isalnum, self.target[slice(*part)])))
 
     def place_marks(self, marks: range, room: Span) -> None:
         """Place these marks, pairs from the outside in."""
@@ -91,7 +101,7 @@ class _Planner:
             open_pairs.remove(best)
             span = span or self._span_of_neighbour_word(best.source, room, list(found.values()))
             if span is not None:
-                found[best] = span
+                found[best] = self._with_edges_of(best.source, span, room, list(found.values()))
             elif any(map(str.isalnum, self.source[slice(*best.source)])):
                 self.placement.lost.append(best.first)
                 elements.remove(best)
@@ -138,12 +148,14 @@ class _Planner:
             return 0.0, self._proportional_span(source, [word for word in scores if not overlaps_any(word, taken)])
         if max((weight for ours, _, weight in self.links if overlap(ours, source)), default=0.0) < _MIN_WEIGHT:
             return 0.0, None
+        has_words = any(map(str.isalnum, self.source[slice(*source)]))
         owned: set[Span] = set()
         for ours, word, weight in self.links:
             if word in scores:
                 is_inside = overlap(ours, source)
                 scores[word] += weight if is_inside else -weight
-                owned |= {word} if is_inside else set()
+                # A sign alone stands for no word: the model has left out what the tag holds.
+                owned |= {word} if is_inside and not (has_words and self._kind(word)) else set()
         best: tuple[float, Span | None] = (0.0, None)
         sum_, start, is_owned = 0.0, -1, False
         for word, score in scores.items():
@@ -161,12 +173,45 @@ class _Planner:
             best = 0.0, max(free, key=scores.__getitem__)
         return best
 
+    def _with_edges_of(self, source: Span, span: Span, room: Span, taken: Sequence[Span]) -> Span:
+        """The run with punctuation at its ends where the source's has some, and without where it has none."""
+        text = self.source[slice(*source)].strip()
+        words = [word for word in self.words if _is_in(word, room) and not overlaps_any(word, taken)]
+        run = [word for word in words if _is_in(word, span)]
+        own_start, own_end = _KINDS.get(text[0]), _KINDS.get(_WORD.findall(text)[-1])
+        while len(run) > 1 and self._kind(run[0]) not in (None, own_start):
+            run.pop(0)
+        while (
+            len(run) > 1 and self._kind(run[-1]) not in (None, own_end) and not self._is_stop_of_word(run[-1], source)
+        ):
+            run.pop()
+        end = run[-1][1]
+        if own_end and self._kind(run[-1]) is None:
+            following = _SIGNS.match(self.target, end)
+            signs = [word for word in words if following and _is_in(word, following.span())]
+            end = max([end, *(word[1] for word in signs if self._kind(word) == own_end)])
+        return run[0][0], end
+
+    def _is_stop_of_word(self, word: Span, source: Span) -> bool:
+        """Whether it is a full stop like that of Mrs.: the source goes on without a sign there."""
+        goes_on = self.source[source[1] : source[1] + 1].isspace() and self.target[word[1] :].strip(_ENDS)
+        return self.target[word[0]] == "." and bool(goes_on)
+
+    def _kind(self, word: Span) -> str | None:
+        return _KINDS.get(self.target[slice(*word)])
+
     def _span_of_neighbour_word(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
         """For a short word without a link: languages often say it with the next word, or with the one before."""
         start, end = source
         letters = self.source[start:end].strip()
         if not letters.isalpha() or len(letters) > _LONGEST_AUXILIARY:
             return None
+        # A weak link is believed where nothing else claims its word.
+        linked = [word for ours, word, _ in self.links if ours == (start, end) and _is_in(word, room)]
+        for word in linked:
+            claims = {ours for ours, other, _ in self.links if other == word}
+            if len(claims) == 1 and not overlaps_any(word, taken) and word[1] - word[0] > 1:
+                return word
         following = re.compile(r"\s*").match(self.source, end)
         edges = (following.end() if following else end, len(self.source[:start].rstrip()))
         for edge, side in zip(edges, (0, 1), strict=True):

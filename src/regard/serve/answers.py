@@ -27,6 +27,7 @@ from regard.translate.search import TranslateOptions
 from regard.translate.translation import Translation, by_way_of, join
 
 _LONG = 2000  # characters above which a text is split in another thread, so that other requests do not wait
+_PER_TOKEN = 4  # characters of a token, about
 _NEXT_CHOICE = 1_000_003
 """offset between the sampling numbers of two choices, so that no choice draws what a later turn draws"""
 document_threads = ThreadPoolExecutor(16, "regard-document")
@@ -81,16 +82,14 @@ class TextsJob:
         in_order: bool = False,
     ) -> None:
         self._served, self._texts = served, texts
-        translator = served.translator
-        self.parts = [translator.split(text) for text in texts]
-        sentences = [each for parts in self.parts for each in parts.sentences]
-        lengths = [translator.num_tokens(each) for each in sentences]
-        self.num_tokens = sum(lengths)
+        self.parts = [served.translator.split(text) for text in texts]
+        self.sentences = [each for parts in self.parts for each in parts.sentences]
         decode = served.manifest.decode
         if n_best > 1:
             decode = replace(decode, n_best=n_best, beam=max(decode.beam, n_best))
-        lengths = [each + 1 for each in lengths]
-        self._job = ModelJob(TranslateTask(decode, alignment), sentences, lengths, in_order=in_order)
+        # The model's thread tokenizes them; a batch needs no more than an estimate.
+        lengths = [len(each) // _PER_TOKEN + 1 for each in self.sentences]
+        self._job = ModelJob(TranslateTask(decode, alignment), self.sentences, lengths, in_order=in_order)
 
     def submit(self) -> ModelJob:
         if self._job.futures:
@@ -132,7 +131,7 @@ async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]
     """The translation sentence by sentence, each with the white space after it; usage counts the tokens."""
     job = await _prepare(served, [text], in_order=True)
     [parts] = job.parts
-    usage["prompt_tokens"] += job.num_tokens
+    usage["prompt_tokens"] += sum(map(served.translator.num_tokens, job.sentences))
     yield TextChunk(parts.separators[0])
     separators = iter(parts.separators[1:])
     async with aclosing(_results(job.submit())) as results:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.documents.document import SUFFIXES, segment_texts
+from regard.documents.languages import declared_languages
 from regard.serve.answers import document_threads, translate, translate_file
 from regard.serve.models import AUTO, Models, Translators
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
@@ -97,9 +98,9 @@ class LibreTranslate:
         source, target = self._models.direction(fields)
         shown: dict[str, Any] = {}
         if source == AUTO:
-            loop = asyncio.get_running_loop()
-            texts = await loop.run_in_executor(document_threads, segment_texts, data, suffix, encoding)
-            found = self._models.detect(" ".join(texts), target)
+            found = await asyncio.get_running_loop().run_in_executor(
+                document_threads, self._language_of_file, data, suffix, encoding, target
+            )
             source, shown["detectedLanguage"] = found.language, _confidence(found)
         if translators := self._models.translators(source, target):
             data = await translate_file(translators, data, suffix, (source, target), encoding)
@@ -108,6 +109,12 @@ class LibreTranslate:
         is_secure = is_proxied and request.headers.get("x-forwarded-proto") == "https"
         base = f"{'https' if is_secure else 'http'}://{request.headers['host']}"
         return json_response({"translatedFileUrl": f"{base}/download_file/{key}", **shown})
+
+    def _language_of_file(self, data: bytes, suffix: str, encoding: str | None, target: str) -> LanguageGuess:
+        """The language that a file declares, else the one of its text."""
+        if declared := declared_languages(data, suffix, encoding)[0]:
+            return LanguageGuess(language.known_language(declared, self._models.languages) or declared, 1.0)
+        return self._models.detect(" ".join(segment_texts(data, suffix, encoding)), target)
 
     async def download(self, request: Request) -> Response:
         key = request.path_params["name"]

@@ -118,8 +118,8 @@ def test_cut_off_and_wrong_files(hub: Hub, tmp_path: Path) -> None:
 
 def test_what_is_not_there_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
     hub.repositories["me/tiny"] = Repository({"config.json": b"{}"})
-    for wanted in ("hf:me/none", "hf:me/tiny@none"):
-        answer = regard(hub, tmp_path, "get", wanted)
+    for wanted, url in ("hf:me/none", hub.url), ("hf:me/tiny@none", hub.url), ("hf:me/tiny", "http://127.0.0.1:1"):
+        answer = regard(hub, tmp_path, "get", wanted, HF_ENDPOINT=url)
         assert answer.returncode == 1 and "Traceback" not in answer.stderr
         assert f"{wanted} must be reachable on the hub" in answer.stderr
         assert len(answer.stderr.strip().splitlines()) == 1

@@ -212,7 +212,7 @@ def _client(address: str, remedy: str) -> Iterator[Any]:
         import huggingface_hub as client
     try:
         yield client
-    except (client.errors.HfHubHTTPError, OSError, ValueError) as error:
+    except (*client.errors.HfHubHTTPError.__bases__, OSError, ValueError) as error:  # without a connection: httpx
         reason = next(filter(None, map(str.strip, str(error).splitlines())), "no reason given")
         raise ModelError(f"{address} must be reachable on the hub: {reason}; {remedy}") from error
 

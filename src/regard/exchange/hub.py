@@ -210,9 +210,11 @@ def _client(address: str, remedy: str) -> Iterator[Any]:
     """The hub's own client; what goes wrong with it is one sentence."""
     with needs_extra("hub", "reaching the Hugging Face hub"):
         import huggingface_hub as client
+    # Without a connection it raises an error of its HTTP library, and the base of those is one of its own error's.
+    bases: Any = client.errors.HfHubHTTPError.__bases__
     try:
         yield client
-    except (*client.errors.HfHubHTTPError.__bases__, OSError, ValueError) as error:  # without a connection: httpx
+    except (OSError, ValueError, *bases) as error:
         reason = next(filter(None, map(str.strip, str(error).splitlines())), "no reason given")
         raise ModelError(f"{address} must be reachable on the hub: {reason}; {remedy}") from error
 

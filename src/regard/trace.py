@@ -40,8 +40,8 @@ class Trace:
 
     def __init__(self, edits: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         self._values: dict[str, Any] = {}
-        self._edits = dict(edits or {})
-        for path, edit in self._edits.items():
+        self.edits = dict(edits or {})
+        for path, edit in self.edits.items():
             if not callable(edit):
                 raise UsageError(f"the edit at {path!r} must be a function: got {edit!r}; write  lambda value: ...")
         self._prefix = ""
@@ -51,7 +51,7 @@ class Trace:
     def at(self, name: str) -> Trace:
         """The same trace for a child module, whose values are recorded under `name.`"""
         child = Trace.__new__(Trace)
-        child._values, child._edits = self._values, self._edits
+        child._values, child.edits = self._values, self.edits
         child.metadata = self.metadata
         child._prefix = f"{self._prefix}{name}."
         return child
@@ -60,13 +60,10 @@ class Trace:
         """Store a value under its name, after the edit at that name if there is one."""
         return self.store(name, self.edited(name, value))
 
-    def is_edited(self, name: str) -> bool:
-        return self._prefix + name in self._edits
-
     def edited(self, name: str, value: Value) -> Value:
         """The value after the edit at this name; not recorded."""
         path = self._prefix + name
-        return _edited(path, value, self._edits[path]) if path in self._edits else value
+        return _edited(path, value, self.edits[path]) if path in self.edits else value
 
     def store(self, name: str, value: Value) -> Value:
         """Store a value as it is."""

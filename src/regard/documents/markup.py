@@ -9,6 +9,7 @@ from typing import Literal
 from regard.documents.segments import Code, Item, TextRun, check_cancelled
 from regard.text.protected import PLACEHOLDER
 
+_PROSE = "'\"’‘“”«»–—…-,.;:!?()"  # punctuation, which each language sets in its own way
 _SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"  # signs that models lose or replace
 # No-break spaces are not breaks: they are typography, and each language has its own.
 _TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|[ \t\n\r\f\v]+|[{_SIGNS}]")
@@ -111,16 +112,15 @@ def text_with_references(raw: str) -> Iterator[Item]:
         if character in _SIGNS:
             return Code(found, "alone")
         is_word = character == "&" and len(found) > 1 and _ENDS_A_WORD.match(raw, match.end())
-        if is_word or character != found and all(map(_is_prose, character)):
+        if (
+            is_word
+            or character != found
+            and all(each.isalnum() or each.isspace() or each in _PROSE for each in character)
+        ):
             return TextRun(character, found)
         return Code(found, "kept", character)
 
     return split_items(raw, _REFERENCE, item, text_items)
-
-
-def _is_prose(character: str) -> bool:
-    """Letters, white space and punctuation, which each language sets in its own way."""
-    return character.isalnum() or character.isspace() or character in "'\"’‘“”«»–—…-,.;:!?()"
 
 
 # Tags in a text that is not a page: a message, a subtitle, a paragraph of Markdown.

@@ -29,7 +29,6 @@ _MIN_WEIGHT = 0.25
 _KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind}
 """signs by what they are: ends, quotation marks, brackets, dashes"""
 _ENDS = ' \xa0\u202f.,:;!?…"”»)]'
-_SIGNS = re.compile(r"\s?[.,:;!?…\"”»)\]–—-]+")
 _STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
 """letters and signs without a space, such as an address"""
 
@@ -76,13 +75,16 @@ class _Planner:
         whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
-        linked = ((link, word) for link in links or () for word in self.words if self._speaks_for(link.target, word))
-        self.links = [(link.source, word, link.weight) for link, word in linked]
+        self.links = [
+            (link.source, word, link.weight)
+            for link in links or ()
+            for word in self.words
+            # The sign in a word such as p.m. says nothing of the word.
+            if overlap(link.target, word)
+            and (link.target == word or any(map(str.isalnum, target[slice(*link.target)])))
+        ]
         self.same = _same_strings(source, target, self.links, whole)
         self.placement = Placement([], [])
-
-    def _speaks_for(self, part: Span, word: Span) -> bool:
-        return overlap(part, word) and (part == word or any(map(str.isalnum, self.target[slice(*part)])))
 
     def place_marks(self, marks: range, room: Span) -> None:
         """Place these marks, pairs from the outside in."""
@@ -101,7 +103,7 @@ class _Planner:
             open_pairs.remove(best)
             span = span or self._span_of_neighbour_word(best.source, room, list(found.values()))
             if span is not None:
-                found[best] = self._with_edges_of(best.source, span, room, list(found.values()))
+                found[best] = self._without_outer_signs(best.source, span)
             elif any(map(str.isalnum, self.source[slice(*best.source)])):
                 self.placement.lost.append(best.first)
                 elements.remove(best)
@@ -173,29 +175,17 @@ class _Planner:
             best = 0.0, max(free, key=scores.__getitem__)
         return best
 
-    def _with_edges_of(self, source: Span, span: Span, room: Span, taken: Sequence[Span]) -> Span:
-        """The run with punctuation at its ends where the source's has some, and without where it has none."""
-        text = self.source[slice(*source)].strip()
-        words = [word for word in self.words if _is_in(word, room) and not overlaps_any(word, taken)]
-        run = [word for word in words if _is_in(word, span)]
-        own_start, own_end = _KINDS.get(text[0]), _KINDS.get(_WORD.findall(text)[-1])
-        while len(run) > 1 and self._kind(run[0]) not in (None, own_start):
+    def _without_outer_signs(self, source: Span, span: Span) -> Span:
+        """The run without punctuation at its ends, where the source has none of its kind."""
+        words, goes_on = _WORD.findall(self.source, *source), self.source[source[1] : source[1] + 1].isspace()
+        run = [word for word in self.words if _is_in(word, span)]
+        while len(run) > 1 and self._kind(run[0]) not in (None, _KINDS.get(words[0])):
             run.pop(0)
-        while (
-            len(run) > 1 and self._kind(run[-1]) not in (None, own_end) and not self._is_stop_of_word(run[-1], source)
-        ):
+        while len(run) > 1 and self._kind(run[-1]) not in (None, _KINDS.get(words[-1])):
+            if goes_on and self.target[run[-1][0]] == "." and self.target[run[-1][1] :].strip(_ENDS):
+                break  # a full stop like that of Mrs.
             run.pop()
-        end = run[-1][1]
-        if own_end and self._kind(run[-1]) is None:
-            following = _SIGNS.match(self.target, end)
-            signs = [word for word in words if following and _is_in(word, following.span())]
-            end = max([end, *(word[1] for word in signs if self._kind(word) == own_end)])
-        return run[0][0], end
-
-    def _is_stop_of_word(self, word: Span, source: Span) -> bool:
-        """Whether it is a full stop like that of Mrs.: the source goes on without a sign there."""
-        goes_on = self.source[source[1] : source[1] + 1].isspace() and self.target[word[1] :].strip(_ENDS)
-        return self.target[word[0]] == "." and bool(goes_on)
+        return run[0][0], run[-1][1]
 
     def _kind(self, word: Span) -> str | None:
         return _KINDS.get(self.target[slice(*word)])
@@ -206,20 +196,14 @@ class _Planner:
         letters = self.source[start:end].strip()
         if not letters.isalpha() or len(letters) > _LONGEST_AUXILIARY:
             return None
-        # A weak link is believed where nothing else claims its word.
-        linked = [word for ours, word, _ in self.links if ours == (start, end) and _is_in(word, room)]
-        for word in linked:
-            claims = {ours for ours, other, _ in self.links if other == word}
-            if len(claims) == 1 and not overlaps_any(word, taken) and word[1] - word[0] > 1:
-                return word
         following = re.compile(r"\s*").match(self.source, end)
         edges = (following.end() if following else end, len(self.source[:start].rstrip()))
+        # A weak link is believed where nothing else claims its word.
+        claims = [(word, {ours for ours, other, _ in self.links if other == word}) for word in self.words]
+        near = [word for word, claimed in claims if claimed == {source}]
         for edge, side in zip(edges, (0, 1), strict=True):
-            words = [word for ours, word, _ in self.links if ours[side] == edge and _is_in(word, room)]
-            for word in words:
-                if not overlaps_any(word, taken):
-                    return word
-        return None
+            near += [word for ours, word, _ in self.links if ours[side] == edge and not self._kind(word)]
+        return next((word for word in near if _is_in(word, room) and not overlaps_any(word, taken)), None)
 
     def _proportional_span(self, source: Span, words: Sequence[Span]) -> Span | None:
         scale = len(self.target) / max(len(self.source), 1)

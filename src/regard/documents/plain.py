@@ -26,8 +26,7 @@ _DECLARATIONS = {
 
 _SIGNATURES = {
     b"%PDF-": "a PDF", b"PK\x03\x04": "a zip archive, as .docx and .epub are",
-    b"\xd0\xcf\x11\xe0": "a file of an old Office, as .doc is", b"\x1f\x8b": "a gzip archive",
-    b"\x89PNG": "a picture", b"\xff\xd8\xff": "a picture", b"GIF8": "a picture",
+    b"\xd0\xcf\x11\xe0": "a file of an old Office, as .doc is",
 }  # fmt: skip
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 """bytes that stand in no text, unless its encoding says otherwise"""

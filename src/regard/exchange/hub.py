@@ -210,8 +210,7 @@ def _client(address: str, remedy: str) -> Iterator[Any]:
     """The hub's own client; what goes wrong with it is one sentence."""
     with needs_extra("hub", "reaching the Hugging Face hub"):
         import huggingface_hub as client
-    # Without a connection it raises an error of its HTTP library, and the base of those is one of its own error's.
-    bases: Any = client.errors.HfHubHTTPError.__bases__
+    bases: Any = client.errors.HfHubHTTPError.__bases__  # of its HTTP library's errors, too: there may be no connection
     try:
         yield client
     except (OSError, ValueError, *bases) as error:

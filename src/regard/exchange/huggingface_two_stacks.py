@@ -148,10 +148,6 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
     )
 
 
-def _t5_names(config: ModelConfig) -> NameTable:
-    return {ours: name if config.is_gated else name.replace("wi_0", "wi") for ours, name in _T5["modules"].items()}
-
-
 def _t5_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
     """Its differences go into the weights, so that the formulas stay those of the paper.
 
@@ -163,7 +159,8 @@ def _t5_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
         theirs = {"lm_head.weight": theirs["shared.weight"], **theirs}
     shapes = expected_tensors(config)
     weights = [name for name in shapes if not name.endswith(".bias")]
-    ours = names.to_ours(_t5_names(config), weights, theirs, _T5_IGNORED)
+    table = {ours: name if config.is_gated else name.replace("wi_0", "wi") for ours, name in _T5["modules"].items()}
+    ours = names.to_ours(table, weights, theirs, _T5_IGNORED)
     for name in weights:
         if name.endswith(".embedding.weight"):
             ours[name] = ours[name] / np.float32(config.d_model**0.5)

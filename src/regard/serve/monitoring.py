@@ -5,7 +5,6 @@ has the type and the place, but not the message, which may quote a text.
 """
 
 import datetime
-import functools
 import json
 import logging
 import sys
@@ -71,7 +70,7 @@ class Metrics:
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         with self._lock:
-            self._values[name][_line(name, *labels.items())] += amount
+            self._values[name][_line(name, labels)] += amount
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Count a value in every bucket of a histogram that is large enough for it."""
@@ -79,15 +78,15 @@ class Metrics:
             values = self._values[name]
             for bound in (*_BOUNDS[name], float("inf")):
                 edge = "+Inf" if bound == float("inf") else f"{bound:g}"
-                values[_line(f"{name}_bucket", *labels.items(), ("le", edge))] += value <= bound
-            values[_line(f"{name}_sum", *labels.items())] += value
-            values[_line(f"{name}_count", *labels.items())] += 1
+                values[_line(f"{name}_bucket", {**labels, "le": edge})] += value <= bound
+            values[_line(f"{name}_sum", labels)] += value
+            values[_line(f"{name}_count", labels)] += 1
 
     def text(self) -> str:
         with self._lock:
             values = {name: dict(each) for name, each in self._values.items()}
         for name, read in self.gauges.items():
-            values[name] = {_line(name, ("model", key)): each for key, each in read().items()}
+            values[name] = {_line(name, {"model": key}): each for key, each in read().items()}
         lines: list[str] = []
         for name, (kind, about) in _ABOUT.items():
             lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
@@ -95,7 +94,6 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
-@functools.lru_cache(4096)
-def _line(name: str, *labels: tuple[str, str]) -> str:
-    inner = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels)
+def _line(name: str, labels: dict[str, str]) -> str:
+    inner = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
     return f"{name}{{{inner}}}"

@@ -90,8 +90,11 @@ class Normaliser:
     """Normalises the texts of a language for a vocabulary."""
 
     def __init__(self, language: str, vocabulary: TokenizerBase) -> None:
-        self._language, self._vocabulary = language[:2], vocabulary
-        self.knows = functools.cache(self._knows)
+        self._language, self._has = language[:2], functools.partial(_has_token, vocabulary)
+        # Whether the vocabulary has a character, or what it is normalised to.
+        self.knows = functools.cache(
+            lambda sign: all(each.isascii() or self._has(each) for each in normalise_text(sign))
+        )
         self._num_tokens = functools.lru_cache(1 << 14)(lambda word: len(vocabulary.encode(word)))
 
     def __call__(self, text: str) -> str:
@@ -120,18 +123,13 @@ class Normaliser:
         offsets = [offset for part in parts for offset in part.offsets[:-1]]
         return Normalised("".join(part.text for part in parts), [*offsets, len(text)], is_capitals)
 
-    def _knows(self, sign: str) -> bool:
-        """Whether the vocabulary has a character, or what it is normalised to."""
-        return all(each.isascii() or _has_token(self._vocabulary, each) for each in normalise_text(sign))
-
     @functools.cached_property
     def _kept_signs(self) -> frozenset[str]:
         """Typographic signs that stay: the vocabulary has them, and lacks the keyboard's or may need them."""
-        has = functools.partial(_has_token, self._vocabulary)
-        found = filter(has, _SIGNS)
+        found = filter(self._has, _SIGNS)
         if self._language not in _PREFERS_KEYBOARD:
             return frozenset(found)
-        return frozenset(sign for sign in found if not all(map(has, normalise_text(sign))))
+        return frozenset(sign for sign in found if not all(map(self._has, normalise_text(sign))))
 
     def _lower(self, text: str) -> str:
         """Each word in the case that takes the fewest tokens: small letters, a name's, or an abbreviation's."""

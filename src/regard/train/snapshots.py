@@ -137,7 +137,10 @@ def read_snapshot(run: Path, step: int) -> Snapshot:
             tensors = dequantize({name: file.get_tensor(name) for name in file.keys()})
     except (OSError, safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
         raise TrainingError(f"{path} must be a snapshot of a run: {error}; choose another step") from error
-    first, second = (_taken(tensors, prefix) for prefix in (_FIRST, _SECOND))
+    first, second = (
+        {name.removeprefix(prefix): tensors.pop(name) for name in [*tensors] if name.startswith(prefix)}
+        for prefix in (_FIRST, _SECOND)
+    )
     return Snapshot(described["step"], tensors, (first, second), described["probes"])
 
 
@@ -163,12 +166,6 @@ def _moments(model: Model, optimizer: AdamW) -> Tensors:
             kept[_FIRST + name] = state["exp_avg"].detach().cpu().numpy()
             kept[_SECOND + name] = np.sqrt(state["exp_avg_sq"].detach().cpu().numpy())
     return kept
-
-
-def _taken(tensors: Tensors, prefix: str) -> Tensors:
-    """The tensors of this prefix, taken out of the others."""
-    names = [name for name in tensors if name.startswith(prefix)]
-    return {name.removeprefix(prefix): tensors.pop(name) for name in names}
 
 
 def _path(folder: Path, step: int) -> Path:

@@ -71,10 +71,6 @@ class MaskedSentence:
         edges = [0, *(edge for each in self.spans for edge in each.span), len(self.given)]
         return [self.given[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2)]
 
-    def given_span(self, span: Span) -> Span:
-        """Where a span of the masked text stands in the given sentence."""
-        return self.starts[span[0]], self.ends[span[1] - 1]
-
     def lacks(self, written: str) -> bool:
         """Whether a text does not hold every stand-in exactly once."""
         return any(len(each.pattern.findall(written)) != 1 for each in self.stand_ins)

@@ -203,7 +203,8 @@ class SentenceTranslator:
         if each.terms and each.given[:1].isupper() and text[:1].islower():
             # A term in small letters may come first.
             text = text[0].upper() + text[1:]
-        links = links and [replace(link, source=masked.given_span(link.source)) for link in links]
+        starts, ends = masked.starts, masked.ends
+        links = links and [replace(each, source=(starts[each.source[0]], ends[each.source[1] - 1])) for each in links]
         return Candidate(
             text=text,
             written=written,

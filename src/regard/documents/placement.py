@@ -75,6 +75,7 @@ class _Planner:
         whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
+        self.kinds = {word: _KINDS.get(target[slice(*word)]) for word in self.words}
         self.links = [
             (link.source, word, link.weight)
             for link in links or ()
@@ -157,7 +158,7 @@ class _Planner:
                 is_inside = overlap(ours, source)
                 scores[word] += weight if is_inside else -weight
                 # A sign alone stands for no word: the model has left out what the tag holds.
-                owned |= {word} if is_inside and not (has_words and self._kind(word)) else set()
+                owned |= {word} if is_inside and not (has_words and self.kinds[word]) else set()
         best: tuple[float, Span | None] = (0.0, None)
         sum_, start, is_owned = 0.0, -1, False
         for word, score in scores.items():
@@ -179,16 +180,13 @@ class _Planner:
         """The run without punctuation at its ends, where the source has none of its kind."""
         words, goes_on = _WORD.findall(self.source, *source), self.source[source[1] : source[1] + 1].isspace()
         run = [word for word in self.words if _is_in(word, span)]
-        while len(run) > 1 and self._kind(run[0]) not in (None, _KINDS.get(words[0])):
+        while len(run) > 1 and self.kinds[run[0]] not in (None, _KINDS.get(words[0])):
             run.pop(0)
-        while len(run) > 1 and self._kind(run[-1]) not in (None, _KINDS.get(words[-1])):
+        while len(run) > 1 and self.kinds[run[-1]] not in (None, _KINDS.get(words[-1])):
             if goes_on and self.target[run[-1][0]] == "." and self.target[run[-1][1] :].strip(_ENDS):
                 break  # a full stop like that of Mrs.
             run.pop()
         return run[0][0], run[-1][1]
-
-    def _kind(self, word: Span) -> str | None:
-        return _KINDS.get(self.target[slice(*word)])
 
     def _span_of_neighbour_word(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
         """For a short word without a link: languages often say it with the next word, or with the one before."""
@@ -202,7 +200,7 @@ class _Planner:
         claims = [(word, {ours for ours, other, _ in self.links if other == word}) for word in self.words]
         near = [word for word, claimed in claims if claimed == {source}]
         for edge, side in zip(edges, (0, 1), strict=True):
-            near += [word for ours, word, _ in self.links if ours[side] == edge and not self._kind(word)]
+            near += [word for ours, word, _ in self.links if ours[side] == edge and not self.kinds[word]]
         return next((word for word in near if _is_in(word, room) and not overlaps_any(word, taken)), None)
 
     def _proportional_span(self, source: Span, words: Sequence[Span]) -> Span | None:

@@ -24,10 +24,7 @@ _DECLARATIONS = {
     **dict.fromkeys((".po", ".pot"), (_PO,)),
 }
 
-_SIGNATURES = {
-    b"%PDF-": "a PDF", b"PK\x03\x04": "a zip archive, as .docx and .epub are",
-    b"\xd0\xcf\x11\xe0": "a file of an old Office, as .doc is",
-}  # fmt: skip
+_BINARY = "the file must be text: got binary data; give a document the suffix of its own format, or name its encoding"
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
 """bytes that stand in no text, unless its encoding says otherwise"""
 
@@ -53,7 +50,8 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
             raise LookupError(encoding)
         content = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
-        _check_is_text(data, encoding == "utf-8" and _CONTROL.search(data))
+        if encoding == "utf-8" and _CONTROL.search(data):
+            raise DataError(_BINARY) from error
         line = data.count(b"\n", 0, error.start + len(mark)) + 1
         raise DataError(
             f"the file must be {encoding} text: line {line} holds a byte that is not; name its encoding, such as cp1252"
@@ -62,15 +60,9 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
         raise UsageError(
             f"an encoding must be one that Python knows: got {encoding!r}; name it, such as utf-8"
         ) from error
-    _check_is_text(data, "\0" in content)
+    if "\0" in content:
+        raise DataError(_BINARY)
     return DecodedText(content, encoding, mark)
-
-
-def _check_is_text(data: bytes, is_binary: object) -> None:
-    what = next((what for start, what in _SIGNATURES.items() if data.startswith(start)), "")
-    if what or is_binary:
-        hint = "give it the suffix of its own format, such as .docx" if what else "name its encoding if it is UTF-16"
-        raise DataError(f"the file must be text: got {what or 'binary data'}; save it as text, or {hint}")
 
 
 def encode(text: DecodedText, suffix: str) -> tuple[bytes, int]:

@@ -71,14 +71,13 @@ def words(tokens: Sequence[int], strings: Sequence[str], special: Collection[int
     spans: list[list[int]] = []
     alone = True
     for i, (token, string) in enumerate(zip(tokens, strings, strict=True)):
-        lone = token in special or _is_punctuation(string.removeprefix(SPACE_MARK))
+        kinds = [
+            "I" if each in _INSIDE_WORDS else unicodedata.category(each)[0] for each in string.removeprefix(SPACE_MARK)
+        ]
+        lone = token in special or set(kinds) == {"P"}
         if alone or lone or string.startswith(SPACE_MARK):
             spans.append([i, i])
         else:
             spans[-1][1] = i
         alone = lone
     return spans
-
-
-def _is_punctuation(text: str) -> bool:
-    return bool(text) and all(unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text)

@@ -158,23 +158,20 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
             if path.endswith("self_attention"):
                 begins = 0 if path.startswith("encoder") else first
                 turned[f"{path}.query"] = partial(_turn_back, config, begins)
-                turned[f"{path}.key"] = partial(_turn_keys_back, config, begins)
+                turned[f"{path}.key"] = partial(_turn_back, config, begins)
         return turned
 
     return functions
 
 
-def _turn_back(config: ModelConfig, first: int, vectors: Tensor) -> Tensor:
+def _turn_back(config: ModelConfig, newest: int, vectors: Tensor) -> Tensor:
+    """Of a whole pass, which begins at 0, or of a step: the vectors up to its one word, of which a window keeps the last."""
+    first = max(newest + 1 - vectors.shape[2], 0)
     positions = torch.arange(first, first + vectors.shape[2])[None]
     angles = scheme_of(config).rotated
     assert angles is not None
     by = angles(positions, config)
     return rotate(vectors, Rotation(by.cos, -by.sin))
-
-
-def _turn_keys_back(config: ModelConfig, newest: int, vectors: Tensor) -> Tensor:
-    """Of a whole pass, which begins at 0, or of a step: the keys up to its one word, of which a window keeps the last."""
-    return _turn_back(config, max(newest + 1 - vectors.shape[2], 0), vectors)
 
 
 def _no_mask(config: ModelConfig) -> ValueEdit:

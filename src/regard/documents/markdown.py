@@ -221,10 +221,8 @@ def _field_slot(match: re.Match[str]) -> Slot:
         is_plain = group == 3 and not _NOT_PLAIN.match(written)
         return written if is_plain or group == 1 else f'"{_escaped(written, chr(34))}"'
 
-    def escape_field(text: str) -> str:
-        return _escaped(text, '"') if group == 1 else text
-
-    return Slot(start, end, parts_of(inline_items(raw), escape_field), finish=finish)
+    parts = parts_of(inline_items(raw), lambda text: _escaped(text, '"') if group == 1 else text)
+    return Slot(start, end, parts, finish=finish)
 
 
 def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:

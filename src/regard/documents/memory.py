@@ -4,10 +4,10 @@ A unit that is written here keeps its word links as a property, so that tags fin
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape as quote
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from regard.documents.bilingual import TMX_CODES, variant
 from regard.documents.document import Translate
@@ -26,8 +26,7 @@ _EMPTY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     text: str
     alignment: list[Link] | None
 

@@ -17,10 +17,9 @@ from regard.documents.segments import Code
 from regard.text import Span
 from regard.text.words import Link
 
-# An apostrophe parts words after l' and qu', which keep it, and before s (Jane's), but not aujourd'hui or can't. Initials
-# such as p.m. are one word.
+# l' and qu' keep their apostrophe, Jane's is cut before s, aujourd'hui and can't are whole; p.m. is one word.
 _WORD = re.compile(
-    r"(?:\b\w\.){2,}|\b(?:[cdjlmnst]|\w*qu)['’](?=\w)|\w+(?:(?<=\w\w)(?<![qQ]u)['’](?!s\b)\w+)*|[^\w\s]", re.IGNORECASE
+    r"(?i)(?:\b\w\.){2,}|\b(?:[cdjlmnst]|\w*qu)['’](?=\w)|\w+(?:(?<=\w\w)(?<!qu)['’](?!s\b)\w+)*|[^\w\s]"
 )
 _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
@@ -28,7 +27,6 @@ _MIN_WEIGHT = 0.25
 """minimum weight of the strongest link of a tag's words; a weaker one means that the model has left these words out"""
 _KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind}
 """signs by what they are: ends, quotation marks, brackets, dashes"""
-_ENDS = ' \xa0\u202f.,:;!?…"”»)]'
 _STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
 """letters and signs without a space, such as an address"""
 
@@ -76,14 +74,9 @@ class _Planner:
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
         self.kinds = {word: _KINDS.get(target[slice(*word)]) for word in self.words}
-        self.links = [
-            (link.source, word, link.weight)
-            for link in links or ()
-            for word in self.words
-            # The sign in a word such as p.m. says nothing of the word.
-            if overlap(link.target, word)
-            and (link.target == word or any(map(str.isalnum, target[slice(*link.target)])))
-        ]
+        linked = ((link, word) for link in links or () for word in self.words if overlap(link.target, word))
+        spoken = ((link, word) for link, word in linked if link.target == word or target[slice(*link.target)].isalnum())
+        self.links = [(link.source, word, link.weight) for link, word in spoken]
         self.same = _same_strings(source, target, self.links, whole)
         self.placement = Placement([], [])
 
@@ -151,14 +144,14 @@ class _Planner:
             return 0.0, self._proportional_span(source, [word for word in scores if not overlaps_any(word, taken)])
         if max((weight for ours, _, weight in self.links if overlap(ours, source)), default=0.0) < _MIN_WEIGHT:
             return 0.0, None
-        has_words = any(map(str.isalnum, self.source[slice(*source)]))
         owned: set[Span] = set()
         for ours, word, weight in self.links:
             if word in scores:
                 is_inside = overlap(ours, source)
                 scores[word] += weight if is_inside else -weight
                 # A sign alone stands for no word: the model has left out what the tag holds.
-                owned |= {word} if is_inside and not (has_words and self.kinds[word]) else set()
+                is_sign = self.kinds[word] and not _KINDS.get(self.source[slice(*source)])
+                owned |= {word} if is_inside and not is_sign else set()
         best: tuple[float, Span | None] = (0.0, None)
         sum_, start, is_owned = 0.0, -1, False
         for word, score in scores.items():
@@ -183,7 +176,7 @@ class _Planner:
         while len(run) > 1 and self.kinds[run[0]] not in (None, _KINDS.get(words[0])):
             run.pop(0)
         while len(run) > 1 and self.kinds[run[-1]] not in (None, _KINDS.get(words[-1])):
-            if goes_on and self.target[run[-1][0]] == "." and self.target[run[-1][1] :].strip(_ENDS):
+            if goes_on and self.target[run[-1][0]] == "." and run[-1][1] < len(self.target):
                 break  # a full stop like that of Mrs.
             run.pop()
         return run[0][0], run[-1][1]
@@ -196,9 +189,7 @@ class _Planner:
             return None
         following = re.compile(r"\s*").match(self.source, end)
         edges = (following.end() if following else end, len(self.source[:start].rstrip()))
-        # A weak link is believed where nothing else claims its word.
-        claims = [(word, {ours for ours, other, _ in self.links if other == word}) for word in self.words]
-        near = [word for word, claimed in claims if claimed == {source}]
+        near = [word for ours, word, _ in self.links if ours == source and not self.kinds[word]]  # by a weak link
         for edge, side in zip(edges, (0, 1), strict=True):
             near += [word for ours, word, _ in self.links if ours[side] == edge and not self.kinds[word]]
         return next((word for word in near if _is_in(word, room) and not overlaps_any(word, taken)), None)
@@ -206,8 +197,7 @@ class _Planner:
     def _proportional_span(self, source: Span, words: Sequence[Span]) -> Span | None:
         scale = len(self.target) / max(len(self.source), 1)
         chosen = [word for word in words if source[0] * scale <= sum(word) / 2 < source[1] * scale]
-        if not chosen and words:
-            chosen = [min(words, key=lambda word: abs(sum(word) - sum(source) * scale))]
+        chosen = chosen or sorted(words, key=lambda word: abs(sum(word) - sum(source) * scale))[:1]
         return (chosen[0][0], chosen[-1][1]) if chosen else None
 
     def _place_of_single_tag(

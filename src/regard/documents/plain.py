@@ -24,9 +24,6 @@ _DECLARATIONS = {
     **dict.fromkeys((".po", ".pot"), (_PO,)),
 }
 
-_BINARY = "the file must be text: got binary data; give a document the suffix of its own format, or name its encoding"
-_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x19\x1c-\x1f]")
-"""bytes that stand in no text, unless its encoding says otherwise"""
 
 # Wrapped lines of prose are all about as long; those of a list or a poem seldom are.
 _WRAPPED_LENGTH = 40  # minimum length of a wrapped line, in characters
@@ -42,16 +39,15 @@ class DecodedText:
 
 def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText:
     """The text of a file; the error names the line of a byte that does not belong there."""
-    found = (mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark))
-    mark = next(found, b"") if encoding is None else b""
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if encoding is None and data.startswith(mark)), b"")
     encoding = encoding or _BYTE_ORDER_MARKS.get(mark) or _declared(data, suffix) or "utf-8"
+    if b"\0" in data and not re.search("16|32", encoding):
+        raise DataError("the file must be text: got binary data; give it its own suffix, or name its encoding")
     try:
         if codecs.lookup(encoding).name in _SLOW:
             raise LookupError(encoding)
         content = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
-        if encoding == "utf-8" and _CONTROL.search(data):
-            raise DataError(_BINARY) from error
         line = data.count(b"\n", 0, error.start + len(mark)) + 1
         raise DataError(
             f"the file must be {encoding} text: line {line} holds a byte that is not; name its encoding, such as cp1252"
@@ -60,8 +56,6 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
         raise UsageError(
             f"an encoding must be one that Python knows: got {encoding!r}; name it, such as utf-8"
         ) from error
-    if "\0" in content:
-        raise DataError(_BINARY)
     return DecodedText(content, encoding, mark)
 
 

@@ -210,10 +210,9 @@ def _client(address: str, remedy: str) -> Iterator[Any]:
     """The hub's own client; what goes wrong with it is one sentence."""
     with needs_extra("hub", "reaching the Hugging Face hub"):
         import huggingface_hub as client
-    bases: Any = client.errors.HfHubHTTPError.__bases__  # of its HTTP library's errors, too: there may be no connection
     try:
         yield client
-    except (OSError, ValueError, *bases) as error:
+    except (OSError, ValueError, *client.errors.HfHubHTTPError.__bases__) as error:  # type: ignore[misc]
         reason = next(filter(None, map(str.strip, str(error).splitlines())), "no reason given")
         raise ModelError(f"{address} must be reachable on the hub: {reason}; {remedy}") from error
 

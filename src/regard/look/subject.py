@@ -71,10 +71,9 @@ def words(tokens: Sequence[int], strings: Sequence[str], special: Collection[int
     spans: list[list[int]] = []
     alone = True
     for i, (token, string) in enumerate(zip(tokens, strings, strict=True)):
-        kinds = [
-            "I" if each in _INSIDE_WORDS else unicodedata.category(each)[0] for each in string.removeprefix(SPACE_MARK)
-        ]
-        lone = token in special or set(kinds) == {"P"}
+        signs = string.removeprefix(SPACE_MARK)
+        is_punctuation = all(unicodedata.category(each)[0] == "P" and each not in _INSIDE_WORDS for each in signs)
+        lone = token in special or bool(signs) and is_punctuation
         if alone or lone or string.startswith(SPACE_MARK):
             spans.append([i, i])
         else:

@@ -27,7 +27,6 @@ from regard.translate.search import TranslateOptions
 from regard.translate.translation import Translation, by_way_of, join
 
 _LONG = 2000  # characters above which a text is split in another thread, so that other requests do not wait
-_PER_TOKEN = 4  # characters of a token, about
 _NEXT_CHOICE = 1_000_003
 """offset between the sampling numbers of two choices, so that no choice draws what a later turn draws"""
 document_threads = ThreadPoolExecutor(16, "regard-document")
@@ -87,8 +86,7 @@ class TextsJob:
         decode = served.manifest.decode
         if n_best > 1:
             decode = replace(decode, n_best=n_best, beam=max(decode.beam, n_best))
-        # The model's thread tokenizes them; a batch needs no more than an estimate.
-        lengths = [len(each) // _PER_TOKEN + 1 for each in self.sentences]
+        lengths = [len(each) // 4 + 1 for each in self.sentences]  # an estimate is enough: four characters a token
         self._job = ModelJob(TranslateTask(decode, alignment), self.sentences, lengths, in_order=in_order)
 
     def submit(self) -> ModelJob:

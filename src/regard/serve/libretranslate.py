@@ -5,6 +5,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -98,9 +99,8 @@ class LibreTranslate:
         source, target = self._models.direction(fields)
         shown: dict[str, Any] = {}
         if source == AUTO:
-            found = await asyncio.get_running_loop().run_in_executor(
-                document_threads, self._language_of_file, data, suffix, encoding, target
-            )
+            work = partial(self._language_of_file, data, suffix, encoding, target)
+            found = await asyncio.get_running_loop().run_in_executor(document_threads, work)
             source, shown["detectedLanguage"] = found.language, _confidence(found)
         if translators := self._models.translators(source, target):
             data = await translate_file(translators, data, suffix, (source, target), encoding)
@@ -111,7 +111,6 @@ class LibreTranslate:
         return json_response({"translatedFileUrl": f"{base}/download_file/{key}", **shown})
 
     def _language_of_file(self, data: bytes, suffix: str, encoding: str | None, target: str) -> LanguageGuess:
-        """The language that a file declares, else the one of its text."""
         if declared := declared_languages(data, suffix, encoding)[0]:
             return LanguageGuess(language.known_language(declared, self._models.languages) or declared, 1.0)
         return self._models.detect(" ".join(segment_texts(data, suffix, encoding)), target)

@@ -128,12 +128,12 @@ def read_manifest(folder: str | Path) -> Manifest:
     if version != FORMAT_VERSION:
         raise ModelError(f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; name another folder")
     try:
-        return from_dict(Manifest, {"model": None, **_of_today(values)}, str(path))
+        return from_dict(Manifest, {"model": None, **settings_of_today(values)}, str(path))
     except UsageError as error:
         raise ModelError(str(error)) from None
 
 
-def _of_today(sections: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of_today(sections: Mapping[str, Any]) -> dict[str, Any]:
     """Sections with the settings of older versions in their present place, or left out."""
     found, decode = dict(sections), sections.get("decode")
     if isinstance(decode, Mapping) and isinstance(found.setdefault("generate", {}), Mapping):

@@ -37,7 +37,7 @@ from regard.config import (
 )
 from regard.data.public_corpora import DATA, find_file
 from regard.errors import UsageError, suggest
-from regard.folder.manifest import read_manifest
+from regard.folder.manifest import read_manifest, settings_of_today
 
 SECTIONS: dict[str, type] = {
     "data": DataConfig,
@@ -202,7 +202,7 @@ def parse_request(values: Mapping[str, Any], where: str) -> Request:
 
 def read_recipe(name_or_file: str, *extending: str) -> Request:
     """extending: the recipes on top of this one."""
-    values = read_toml(name_or_file, named_recipes(), "a recipe")
+    values = settings_of_today(read_toml(name_or_file, named_recipes(), "a recipe"))
     base = values.pop("extends", None)
     if base is None:
         return parse_request(values, name_or_file)

@@ -229,7 +229,7 @@ class StepTrace(Trace):
         assert isinstance(value, Tensor) and value.shape[-2] == 1
         path, here = self._prefix + name, slice(self.position[0], self.position[0] + 1)
         changed: Tensor = value
-        if path in self.whole.edits:
+        if self.whole._prefix + path in self.whole.edits:
             every = value.new_zeros((*value.shape[:-2], self.num_steps, value.shape[-1]))
             every[..., here, :] = value
             changed = self.whole.edited(path, every)[..., here, :]

@@ -90,7 +90,7 @@ def test_all_protected_is_not_translated_and_terms_bans_and_plain_text_go_before
         return model.translate(text, details=True, **options).sentences[0].protected  # type: ignore[call-overload]
 
     assert read("Ask a@b.org now.") == "Ask Zorvan now."
-    for options in ({"plain": True}, {"banned": ["b"]}, {"glossary": {"a@b.org": "c@d.fr"}}):
+    for options in ({"plain": True}, {"banned": ["b"]}, {"glossary": {"a@b.org": "c@d.org"}}):
         assert read("Ask a@b.org now.", **options) == "Ask a@b.org now."
     assert read("I don\u2019t.", plain=True) == "I don\u2019t."
 

@@ -63,7 +63,7 @@ TWO_TERMS = {"chat": "kitten", "table rouge": "scarlet desk"}
         ("Le chat dort sur la table rouge.", TWO_TERMS, ["The kitten ", " scarlet desk."], ["cat", "red", "table"]),
         ("Le Chien est noir.", {"chien": "hound"}, ["The hound is black."], ["og"]),
         ("Les chats dorment.", {"chat": "kitten"}, ["Cats"], ["kitten"]),
-        ("Lyon est une grande ville.", {"Lyon": "Lugdunum"}, ["Lugdunum is"], ["Lyon"]),
+        ("La table est rouge.", {"table": "des"}, [" des "], ["desk"]),
     ],
 )
 def test_the_search_writes_the_terms(bundled, source, glossary, expected, gone):

@@ -34,6 +34,7 @@ class Constraints:
     prefix: Tokens = ()  # the output begins with these; they belong to it and count in its length
     banned: Sequence[Tokens] = ()  # sequences (words of one or more tokens) that appear nowhere in the output
     required: Sequence[Tokens] = ()  # sequences that each appear somewhere in the output; beam search only
+    inside: frozenset[int] = frozenset()  # tokens that go on with a word: they never follow a required sequence
 
     def fits(self, max_length: int) -> bool:
         """Whether the prefix and the required sequences have room in an output; 0 is no limit."""
@@ -94,7 +95,7 @@ class Rules:
         self._never = sorted({model.bos_id, model.pad_id} - {model.eos_id})
         self._min_length, self._ngram = config.min_length, config.no_repeat_ngram
         self.longest_prefix = max(len(each.prefix) for each in self.constraints)
-        self.look_back = self._ngram > 0 or any(each.banned for each in self.constraints)
+        self.look_back = self._ngram > 0 or any(each.banned or each.inside for each in self.constraints)
         """Whether the allowed tokens depend on those already written."""
         self.required = [Required(each.required) for each in self.constraints]
         self.has_required = any(each.words for each in self.required)
@@ -126,22 +127,21 @@ class Rules:
         """Set the scores of forbidden tokens to -inf; written: the tokens so far, needed where `look_back` is true."""
         for token in self.excluded(length):
             scores[:, token] = -np.inf
-        rows: list[int] = []
-        columns: list[int] = []
+        pairs: list[tuple[int, int]] = []
         for row, tokens in enumerate(written if self.look_back else ()):
             gone = self._banned_next(int(sources[row]), tokens)
-            if self._ngram:
-                gone |= repeats(tokens, self._ngram)
-            rows += [row] * len(gone)
-            columns += gone
-        if rows:
-            integers = arrays_of(scores).integers
-            scores[integers(np.array(rows)), integers(np.array(columns))] = -np.inf
+            gone |= repeats(tokens, self._ngram) if self._ngram else set()
+            pairs += [(row, token) for token in gone]
+        if pairs:
+            rows, columns = map(arrays_of(scores).integers, np.array(pairs).T)
+            scores[rows, columns] = -np.inf
 
     def _banned_next(self, source: int, tokens: list[int]) -> set[int]:
-        """The tokens that would complete a banned sequence."""
-        banned = self.constraints[source].banned
-        return {ban[-1] for ban in banned if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])}
+        """The tokens that would complete a banned sequence, or go on with a required one as if it were not whole."""
+        each = self.constraints[source]
+        gone = {ban[-1] for ban in each.banned if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])}
+        ends = each.inside and any(tokens[-len(word) :] == list(word) for word in each.required)
+        return gone | each.inside if ends else gone
 
     def wanted(
         self,
@@ -153,20 +153,15 @@ class Rules:
     ) -> dict[int, dict[int, float]]:
         """For each row with required words the next tokens of these, with their log-probabilities."""
         found: dict[int, dict[int, float]] = {}
-        rows: list[int] = []
-        wanted: list[int] = []
+        pairs: list[tuple[int, int]] = []
         for row, (source, each) in enumerate(zip(sources.tolist(), progress, strict=True)):
-            required = self.required[source]
-            if not required.words:
-                continue
-            found[row] = {}
-            if row not in forced:
+            if self.required[source].words:
+                found[row] = {}
                 gone = self._banned_next(source, written[row]) if self.look_back else set()
-                allowed = required.wanted(each) - gone
-                rows += [row] * len(allowed)
-                wanted += sorted(allowed)
-        values = _pick(log_probabilities, rows, wanted).tolist()
-        for row, token, value in zip(rows, wanted, values, strict=True):
+                allowed = set() if row in forced else self.required[source].wanted(each) - gone
+                pairs += [(row, token) for token in sorted(allowed)]
+        values = _pick(log_probabilities, [row for row, _ in pairs], [token for _, token in pairs]).tolist()
+        for (row, token), value in zip(pairs, values, strict=True):
             found[row][token] = value
         return found
 

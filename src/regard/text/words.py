@@ -90,6 +90,11 @@ class Spellings:
         ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
         return dict(zip(tokenizer.token_strings(ids), ids, strict=True))
 
+    @functools.cached_property
+    def inside(self) -> frozenset[int]:
+        """Tokens that go on with a word, in writing that has capitals: elsewhere no space tells where a word ends."""
+        return frozenset(id for text, id in self._ids.items() if text[0].isdigit() or text[0].swapcase() != text[0])
+
     def of(self, word: str) -> list[list[int]]:
         """The word in tokens, as one that begins after a space and as one that does not."""
         own = self._tokenizer.encode(word)

@@ -86,7 +86,7 @@ class ConstraintBuilder:
                 bans += spellings
         if not (self._prefix or wanted or bans):
             return None
-        return Constraints(prefix=self._prefix, banned=bans, required=list(wanted.values()))
+        return Constraints(self._prefix, bans, list(wanted.values()), self._spellings.inside if wanted else frozenset())
 
 
 @dataclass(frozen=True, slots=True)

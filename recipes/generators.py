@@ -29,6 +29,7 @@ sys.path.insert(0, str(RECIPES / "text"))
 import chat_text  # noqa: E402
 import dialogues  # noqa: E402
 import stories  # noqa: E402
+from translators import parser_of  # noqa: E402
 
 from regard import load  # noqa: E402
 from regard.cli.train import keep_memory  # noqa: E402
@@ -160,15 +161,8 @@ def say(begin: float, message: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("data"))
-    parser.add_argument("--teachers", type=Path, default=Path())
-    parser.add_argument("--output", type=Path, default=Path("runs"))
-    parser.add_argument("--minutes", type=float, default=26, help="for everything; 0: as long as the recipes say")
-    parser.add_argument("--processes", type=int, default=2, help="of each teacher")
+    parser = parser_of(__doc__, processes=2)
     parser.add_argument("--turns", type=int, default=13, help="that the chatbot reads: num_turns of its recipe")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all trainings")
     options = parser.parse_args()
     begin, context = time.time(), multiprocessing.get_context("spawn")
     search = context.Process(target=train, args=("search", options, begin))

@@ -130,16 +130,21 @@ def one_direction(name: str, options: argparse.Namespace, begin: float, is_other
     say(f"the student is {train()}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser_of(description: str, processes: int) -> argparse.ArgumentParser:
+    """The options of several trainings on one GPU; processes: of each teacher, unless said otherwise."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("data"))
     parser.add_argument("--teachers", type=Path, default=Path())
     parser.add_argument("--output", type=Path, default=Path("runs"))
     parser.add_argument("--minutes", type=float, default=26, help="for everything; 0: as long as the recipes say")
-    parser.add_argument("--processes", type=int, default=3, help="that translate at a time")
+    parser.add_argument("--processes", type=int, default=processes, help="of each teacher")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for both trainings")
-    options = parser.parse_args()
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for all trainings")
+    return parser
+
+
+def main() -> None:
+    options = parser_of(__doc__, processes=3).parse_args()
     begin = time.time()
     context = multiprocessing.get_context("spawn")
     is_ready = context.Event()

@@ -162,7 +162,7 @@ def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Ru
     assert sureness(HELLO * 100) == sureness(HELLO * 90)
 
 
-def refused(answer: Answer, param: str) -> None:
+def assert_refused(answer: Answer, param: str) -> None:
     assert answer.status == 400, answer.body
     error = answer.json["error"]
     assert set(error) == {"message", "type", "param", "code"}
@@ -172,12 +172,12 @@ def refused(answer: Answer, param: str) -> None:
 
 def test_every_number_is_bounded_and_what_is_wrong_said(server: Running) -> None:
     for value in (0, 10**30, 0.5, True):
-        refused(server.post(CHAT, {"model": "chat", "messages": HELLO, "n": value}), "n")
+        assert_refused(server.post(CHAT, {"model": "chat", "messages": HELLO, "n": value}), "n")
         ask = {"model": "story", "prompt": "a", "max_tokens": value}
-        refused(server.post(WRITE, ask), "max_tokens")
+        assert_refused(server.post(WRITE, ask), "max_tokens")
     for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
         for value in (-1, 10**400, "x", True):
-            refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
+            assert_refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
     for param, fields in (
         ("messages", {"messages": None}),
         ("messages", {"messages": HELLO * 257}),
@@ -191,9 +191,9 @@ def test_every_number_is_bounded_and_what_is_wrong_said(server: Running) -> None
         ("stream", {"stream": "yes"}),
         ("model", {"model": 7}),
     ):
-        refused(server.post(CHAT, {"model": "chat", "messages": HELLO, **fields}), param)
+        assert_refused(server.post(CHAT, {"model": "chat", "messages": HELLO, **fields}), param)
     for name, value in (("n", 2), ("logprobs", True)):
-        refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, name: value}), name)
+        assert_refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, name: value}), name)
 
 
 def test_as_many_texts_as_are_allowed_and_none_where_one_is_refused(folders: list[Path]) -> None:

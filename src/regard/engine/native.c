@@ -322,35 +322,38 @@ static inline Ints add_products(Ints sum, Ints levels, Ints weights) {
 /* The products of a few rows with one panel. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel,
                                                            const Level *levels, const float *row_scale, Target to) {
-    Ints sums[BLOCK][VECTORS];
+    Ints sums[BLOCK * VECTORS], found[BLOCK * VECTORS];
     int64_t inputs = linear->inputs, first = panel * PANEL;
     const int8_t *weight = linear->weight + first * inputs;
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < VECTORS; j++) sums[r][j] = VECTOR_OF(setzero)();
+    /* GCC keeps the sums in registers only where every loop over them is unrolled at once: none in another, none long. */
+#pragma GCC unroll 24
+    for (int i = 0; i < rows * VECTORS; i++) sums[i] = VECTOR_OF(setzero)();
     for (int64_t k = 0; k < inputs; k += DEPTH, weight += DEPTH * PANEL) {
-        Ints w[VECTORS];
+        Ints w[VECTORS], x = VECTOR_OF(setzero)();
         for (int i = 0; i < DEPTH * PANEL; i += 64) _mm_prefetch(weight + AHEAD + i, _MM_HINT_T0);
+#pragma GCC unroll 4
         for (int j = 0; j < VECTORS; j++) w[j] = weights_at(weight + DEPTH * LANES * j);
-#pragma GCC unroll 6
-        for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 24
+        for (int i = 0; i < rows * VECTORS; i++) {
             int32_t some;
-            memcpy(&some, levels + r * inputs + k, sizeof some);
-            for (int j = 0; j < VECTORS; j++) sums[r][j] = add_products(sums[r][j], V(set1_epi32)(some), w[j]);
+            memcpy(&some, levels + i / VECTORS * inputs + k, sizeof some);
+            if (i % VECTORS == 0) x = V(set1_epi32)(some);
+            sums[i] = add_products(sums[i], x, w[i % VECTORS]);
         }
     }
-#pragma GCC unroll 6
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < VECTORS; j++) {
-            int64_t column = first + LANES * j;
-            Ints sum = V(sub_epi32)(sums[r][j], VECTOR_OF(load)((const Ints *)(linear->offset + column)));
-            Floats y = V(mul_ps)(V(cvtepi32_ps)(sum), V(set1_ps)(row_scale[r]));
-            y = V(fmadd_ps)(y, V(load_ps)(linear->scale + column), V(load_ps)(linear->bias + column));
-            if (to.function == RELU) y = V(max_ps)(y, V(setzero_ps)());
-            if (to.function == SILU) y = silu(y);
-            if (to.residual) y = V(add_ps)(y, V(loadu_ps)(to.residual + r * to.stride + column));
-            V(storeu_ps)(to.values + r * to.stride + column, y);
-        }
+#pragma GCC unroll 24
+    for (int i = 0; i < rows * VECTORS; i++) found[i] = sums[i];
+    for (int i = 0; i < rows * VECTORS; i++) {
+        int r = i / VECTORS;
+        int64_t column = first + LANES * (i % VECTORS);
+        Ints sum = V(sub_epi32)(found[i], VECTOR_OF(load)((const Ints *)(linear->offset + column)));
+        Floats y = V(mul_ps)(V(cvtepi32_ps)(sum), V(set1_ps)(row_scale[r]));
+        y = V(fmadd_ps)(y, V(load_ps)(linear->scale + column), V(load_ps)(linear->bias + column));
+        if (to.function == RELU) y = V(max_ps)(y, V(setzero_ps)());
+        if (to.function == SILU) y = silu(y);
+        if (to.residual) y = V(add_ps)(y, V(loadu_ps)(to.residual + r * to.stride + column));
+        V(storeu_ps)(to.values + r * to.stride + column, y);
+    }
 }
 
 /* A team's thread computes its share of the outputs, of all rows. */

@@ -7,6 +7,7 @@ translate  le chat noir     the black cat                   French to English wi
 """
 
 import random
+import tomllib
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,23 +19,8 @@ NUM_PAIRS = 5000
 LETTERS = "abcdefghijkl"
 SHORTEST, LONGEST = 4, 10  # Letters of a line.
 NUM_DAYS = 36_524  # Days from the first of January 1950 on.
-MONTHS = (
-    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split(),
-    "January February March April May June July August September October November December".split(),
-)
-NOUNS = (
-    "le chat:the cat,la maison:the house,le livre:the book,la voiture:the car,le chien:the dog,la table:the table,"
-    "le jardin:the garden,la fleur:the flower,le train:the train,la porte:the door,le pain:the bread,la ville:the city"
-)
-ADJECTIVES = (
-    "noir/noire:black,vert/verte:green,petit/petite:small,grand/grande:large,rouge/rouge:red,ouvert/ouverte:open,"
-    "important/importante:important,gris/grise:grey"
-)
-BEFORE = ("petit", "grand")  # Adjectives that stand before the French noun.
-SUBJECTS = "Jane:Jane,Paul:Paul,la femme:the woman,le roi:the king,Marie:Marie,le voisin:the neighbour"
-VERBS = (
-    "visite/visit,regarde/watch,cherche/seek,montre/show,dessine/draw,garde/keep,photographie/photograph,peint/paint"
-)
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+MONTHS, PAIRS = list(_WORDS["months"].values()), _WORDS["pairs"]
 Make = Callable[[random.Random], tuple[str, str]]
 
 
@@ -71,8 +57,8 @@ def _date(rng: random.Random) -> tuple[str, str]:
 
 def _sentence(rng: random.Random) -> tuple[str, str]:
     """Somebody does something to a thing, perhaps not, perhaps in a month: word orders differ, and words go missing."""
-    subject, english_subject = rng.choice(SUBJECTS.split(",")).split(":")
-    verb, english_verb = rng.choice(VERBS.split(",")).split("/")
+    subject, english_subject = rng.choice(PAIRS["subjects"])
+    verb, english_verb = rng.choice(PAIRS["verbs"])
     thing, english_thing = _thing(rng)
     french, english = f"{verb} {thing}", f"{english_verb}s {english_thing}"
     if english_verb == "watch":
@@ -87,14 +73,13 @@ def _sentence(rng: random.Random) -> tuple[str, str]:
 
 def _thing(rng: random.Random) -> tuple[str, str]:
     """A noun with its article and one adjective or none: before the noun in English, mostly after it in French."""
-    noun, english = rng.choice(NOUNS.split(",")).split(":")
+    noun, english = rng.choice(PAIRS["nouns"])
     if rng.random() < 0.3:
         return noun, english
-    forms, english_adjective = rng.choice(ADJECTIVES.split(",")).split(":")
-    masculine, feminine = forms.split("/")
+    masculine, feminine, english_adjective = rng.choice(PAIRS["adjectives"])
     form = feminine if noun.startswith("la ") else masculine
     article, word = noun.split(" ")
-    noun = f"{article} {form} {word}" if masculine in BEFORE else f"{noun} {form}"
+    noun = f"{article} {form} {word}" if masculine in PAIRS["before_the_noun"] else f"{noun} {form}"
     return noun, english.replace("the ", f"the {english_adjective} ")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import decoders
+from regard.exchange import name_table as names
 from regard.exchange.decoders import DecoderFiles
 from regard.exchange.huggingface_files import Files, to_json
 from regard.exchange.sentencepiece_file import sentencepiece_files
@@ -27,19 +28,6 @@ _STRING, _ARRAY = 8, 9
 _DAMAGES = (ValueError, LookupError, TypeError, ArithmeticError, NotImplementedError, AttributeError, UsageError)
 _ALIGNMENT = 32  # bytes, where the file does not say
 _ARCHITECTURES = {"llama": False, "qwen2": True, "qwen3": True}  # whether a head's features are two halves
-_KEYS = {
-    "num_hidden_layers": "block_count",
-    "hidden_size": "embedding_length",
-    "intermediate_size": "feed_forward_length",
-    "num_attention_heads": "attention.head_count",
-    "num_key_value_heads": "attention.head_count_kv",
-    "head_dim": "attention.key_length",
-    "max_position_embeddings": "context_length",
-    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
-    "rope_theta": "rope.freq_base",
-    "sliding_window": "attention.sliding_window",
-}
-"""by the key of config.json; each follows the name of the architecture"""
 _LLAMA3_LENGTH = 8192  # words of the texts that Llama 3 was first trained on
 _WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,%d}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
@@ -144,7 +132,8 @@ def _decoder(about: Mapping[str, Any], theirs: Tensors) -> DecoderFiles:
         raise ModelError(
             f"a GGUF model to import must be one of {', '.join(_ARCHITECTURES)}: got {kind!r}; name another"
         )
-    values = {key: about[f"{kind}.{theirs}"] for key, theirs in _KEYS.items() if f"{kind}.{theirs}" in about}
+    keys = names.tables()["gguf"]["settings"]
+    values = {key: about[f"{kind}.{theirs}"] for theirs, key in keys.items() if f"{kind}.{theirs}" in about}
     values |= {"model_type": kind, "vocab_size": len(theirs["token_embd.weight"])}
     for key in ("bos_token_id", "eos_token_id"):
         values[key] = about.get(f"tokenizer.ggml.{key}")

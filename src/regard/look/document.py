@@ -5,6 +5,7 @@ Every number is taken from the trace. At the end: where the code computes each b
 
 import functools
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -84,7 +85,7 @@ def describe(run: Run) -> Document:
         "steps": _steps(run),
         "hypotheses": _hypotheses(run),
         "output": _output(run),
-        "parameters": {name: list(value.shape) for name, value in subject.network.state_dict().items()},
+        "parameters": {name: list(value.shape) for name, value in subject.network.state_dict(keep_vars=True).items()},
         "criteria": None if config.is_recurrent else criteria(config),
         "code": places(config.is_recurrent),
         "changes": changes,
@@ -166,28 +167,8 @@ def criteria(config: ModelConfig) -> Document:
 _ROOT = Path(__file__).parents[1]
 _KEPT = re.compile(r'keep\(trace, "(\w+)"')
 """most boxes have the names of the trace, and stand where their values are kept"""
-_DEFINED = {
-    "norm": ("model/norm", 'keep(trace, "norm"'),
-    "feed_forward": ("model/feedforward", 'keep(trace, "output"'),
-    "tokens": ("text/tokenizer", "def encode("),
-    "position": ("model/position", "def sinusoidal("),
-    "rotation": ("model/position", "def rotate("),
-    "attention": ("model/attention", "def written_out("),
-    "encoder": ("model/transformer", "def encode("),
-    "decoder": ("model/transformer", "def decode("),
-    "step": ("model/transformer", "def step("),
-    "search": ("decode/__init__", "def search("),
-    "beam": ("decode/beam", "class BeamSearch"),
-    "greedy": ("decode/single_path", "class SinglePaths"),
-}
-_RECURRENT = {
-    "attention": ("model/recurrent/attention", "class Alignment("),
-    "scores": ("model/recurrent/attention", '_keep(trace, "energies"'),
-    "encoder": ("model/recurrent/__init__", "def encode("),
-    "decoder": ("model/recurrent/__init__", "def decode("),
-    "step": ("model/recurrent/__init__", "def step("),
-}
-"""boxes that a recurrent model computes elsewhere"""
+_DEFINED = tomllib.loads(Path(__file__).with_name("boxes.toml").read_text("utf-8"))
+"""the others"""
 
 
 @functools.cache
@@ -198,7 +179,7 @@ def places(is_recurrent: bool = False) -> dict[str, Document]:
         for path in sorted((_ROOT / folder).glob("*.py")):
             for box in _KEPT.findall(text := path.read_text(encoding="utf-8")):
                 found.setdefault(box, _place(path, text, f'keep(trace, "{box}"'))
-    for box, (file, wanted) in (_DEFINED | (_RECURRENT if is_recurrent else {})).items():
+    for box, (file, wanted) in {**_DEFINED["transformer"], **(_DEFINED["recurrent"] if is_recurrent else {})}.items():
         path = _ROOT / f"{file}.py"
         found[box] = _place(path, path.read_text(encoding="utf-8"), wanted)
     return found

@@ -153,13 +153,11 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
         if "rotated" not in config.position_traits:
             names = "source.position", "target.position", "encoder.position_bias", "decoder.position_bias"
             return dict.fromkeys(names, torch.zeros_like)
-        turned: dict[str, Function] = {}
-        for path in attentions(config):
-            if path.endswith("self_attention"):
-                begins = 0 if path.startswith("encoder") else first
-                turned[f"{path}.query"] = partial(_turn_back, config, begins)
-                turned[f"{path}.key"] = partial(_turn_back, config, begins)
-        return turned
+        own = [path for path in attentions(config) if path.endswith("self_attention")]
+        begins = {path: 0 if path.startswith("encoder") else first for path in own}
+        return {
+            f"{path}.{kind}": partial(_turn_back, config, begins[path]) for path in own for kind in ("query", "key")
+        }
 
     return functions
 

@@ -33,12 +33,7 @@ _LOCK = ".lock"
 _VECTORS_PREFIX, _VECTORS_SUFFIX = "vectors-", ".f32"
 _RETRY_SECONDS = 0.1  # seconds between two tries to lock the index
 
-_NOT_TEXT = frozenset(
-    ".7z .avi .bin .bmp .bz2 .class .dll .doc .docx .dylib .exe .flac .gif .gz .ico .jar .jpeg .jpg .lock .mkv .mo "
-    ".mov .mp3 .mp4 .npy .npz .o .odp .ods .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt "
-    ".pyc .rar .safetensors .so .sqlite .tar .tgz .tiff .ttf .wav .webm .webp .woff .woff2 .xls .xlsx .xz .zip "
-    ".zst".split()
-)
+_NOT_TEXT = frozenset(Path(__file__).with_name("not_text.txt").read_text("utf-8").split())
 _SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 
 

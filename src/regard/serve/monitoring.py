@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import tomllib
 import traceback
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,20 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-_ABOUT = {
-    "regard_requests_total": ("counter", "Requests by route, method and status."),
-    "regard_request_seconds": ("histogram", "Time to answer, by route."),
-    "regard_refused_total": ("counter", "Requests refused, by status."),
-    "regard_sentences_total": ("counter", "Sentences translated and turns answered, by model."),
-    "regard_tokens_total": ("counter", "Tokens written by chat and story models."),
-    "regard_batch_sentences": ("histogram", "Sentences or turns of a batch."),
-    "regard_waiting": ("gauge", "Requests that wait for a model."),
-    "regard_model_up": ("gauge", "Whether a model answers."),
-}
-_BOUNDS = {
-    "regard_request_seconds": (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
-    "regard_batch_sentences": (1, 2, 4, 8, 16, 32, 64, 128, 256),
-}
+_ABOUT: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -76,7 +64,7 @@ class Metrics:
         """Count a value in every bucket of a histogram that is large enough for it."""
         with self._lock:
             values = self._values[name]
-            for bound in (*_BOUNDS[name], float("inf")):
+            for bound in (*_ABOUT[name]["bounds"], float("inf")):
                 edge = "+Inf" if bound == float("inf") else f"{bound:g}"
                 values[_line(f"{name}_bucket", {**labels, "le": edge})] += value <= bound
             values[_line(f"{name}_sum", labels)] += value
@@ -88,8 +76,8 @@ class Metrics:
         for name, read in self.gauges.items():
             values[name] = {_line(name, {"model": key}): each for key, each in read().items()}
         lines: list[str] = []
-        for name, (kind, about) in _ABOUT.items():
-            lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+        for name, each in _ABOUT.items():
+            lines += [f"# HELP {name} {each['about']}", f"# TYPE {name} {each['kind']}"]
             lines += [f"{line} {value:.10g}" for line, value in values[name].items()]
         return "\n".join(lines) + "\n"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from regard.decode.interface import Stop
@@ -37,16 +39,7 @@ class Candidate:
     """word links between the sentence and the text, as character spans; None unless asked for"""
 
 
-FLAGS = {
-    "cut": "sentence(s) of more than {longest} tokens, the most the model was trained for, were cut and "
-    "translated in parts",
-    "copied": "word(s) of more than {longest} tokens were copied, not translated",
-    "repetition": "translation(s) repeated themselves and were searched again without repetition",
-    "length": "translation(s) were cut at the limit of their length",
-    "glossary": "translation(s) lack a word that the glossary asks for",
-    "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
-    "lost": "translation(s) lack an address, a placeholder or the like that should have come back letter for letter",
-}
+FLAGS: dict[str, str] = tomllib.loads(Path(__file__).with_name("flags.toml").read_text("utf-8"))
 """warnings about a sentence, by flag"""
 
 _NUM_SHOWN = 40

@@ -27,13 +27,14 @@ def temporary_path(path: Path) -> Path:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def writing(path: Path, *, synced: bool = True) -> Iterator[BinaryIO]:
     """Write one file atomically: under a temporary name, synced, then renamed."""
     fresh = temporary_path(path)
     with open(fresh, "wb") as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+        if synced:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(fresh, path)
 
 

@@ -45,11 +45,6 @@ def slide(page: Page, stop: int) -> None:
     page.wait_for_function("drawn => document.getElementById('panel').dataset.drawn !== drawn", arg=drawn)
 
 
-def anti_diagonal(page: Page) -> float:
-    """The mean weight on it, of the head that has most."""
-    return max(each.value for each in shown_in(page.locator("#panel"), "td[data-role=anti-diagonal]"))
-
-
 def test_the_anti_diagonal_rises_over_the_slider(window: Window, server: Server, folder: Path) -> None:
     """With teacher forcing, so that it is the same six letters at every step."""
     page = window.goto(address_of(server.url, "learning"))
@@ -66,7 +61,8 @@ def test_the_anti_diagonal_rises_over_the_slider(window: Window, server: Server,
         weights = run.trace["decoder.layers.0.cross_attention.weights"]
         mean = max(float(np.mean([head[i, 5 - i] for i in range(6)])) for head in weights)
         # The page may still be drawing an earlier answer; pytest ends a wait that never ends.
-        while (value := anti_diagonal(page)) != pytest.approx(mean, rel=1e-5):
+        cells = page.locator("#panel"), "td[data-role=anti-diagonal]"
+        while (value := max(each.value for each in shown_in(*cells))) != pytest.approx(mean, rel=1e-5):
             page.wait_for_timeout(50)
         seen.append(value)
     assert seen[0] < 0.3 and seen[-1] > 0.6, seen

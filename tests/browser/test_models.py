@@ -58,8 +58,7 @@ def serve(window: Window) -> Iterator[Serve]:
     with ExitStack() as running:
 
         def make(look: Look, view: str = "overview", **state: Any) -> Page:
-            server = running.enter_context(serving(look.serve()))
-            return window.goto(address_of(server.url, view, **state))
+            return window.goto(address_of(running.enter_context(serving(look.serve())).url, view, **state))
 
         yield make
         window.page.goto("about:blank")
@@ -101,8 +100,7 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
     assert {"overview", "embeddings", "output"} <= set(views)
     has_attention = VARIANTS[variant].get("attention") != "none"
     assert ({"attention-lines", "attention", "heads"} <= set(views)) == has_attention
-    has_positions = VARIANTS[variant].get("position") != "none"
-    assert ("positions" in views) == has_positions
+    assert ("positions" in views) == (VARIANTS[variant].get("position") != "none")
     for view in views if variant in OPENED else ():
         turn_to(page, view)
         assert page.locator("#panel [role=alert]").count() == 0, view

@@ -131,8 +131,7 @@ def test_positions(show: Show, run: Run) -> None:
     page = show("positions")
     open_tables(page)
     position = run.trace["source.position"]
-    shown = shown_in(panel(page))
-    assert_traced(shown, run, position.size + 3 * len(position))
+    assert_traced(shown_in(panel(page)), run, position.size + 3 * len(position))
     apart = np.linalg.norm(position[:, None].astype(float) - position[None], axis=-1)
     assert_matrix(panel(page).locator("figure[data-title^=distance] table"), apart)
     near = re.search(r"([\d.]+) between 0 and 1, ([\d.]+) between 5 and 6", panel(page).inner_text())

@@ -72,8 +72,7 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     regard.look.attention(**given, source=source, target=target).save(path)
     window = windows(offline=True)
     page = window.goto(address_of(path.as_uri(), "heads"))
-    tabs = page.locator("#tabs button").all_inner_texts()
-    assert tabs == ["Attention lines", "Attention", "All heads"]
+    assert page.locator("#tabs button").all_inner_texts() == ["Attention lines", "Attention", "All heads"]
     by_name = {}
     kinds = (("encoder", "encoder", "self"), ("decoder", "decoder", "self"), ("cross", "decoder", "cross"))
     for kind, stack, name in kinds:

@@ -226,8 +226,7 @@ def test_encodings() -> None:
     marks = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le"}
     for mark, encoding in marks.items():
         data = mark + "Été\r\n".encode(encoding)
-        out = translate_document(data, ".txt", translator(str.upper)).data
-        assert out == mark + "ÉTÉ\r\n".encode(encoding)
+        assert translate_document(data, ".txt", translator(str.upper)).data == mark + "ÉTÉ\r\n".encode(encoding)
     cat = translator(lambda text: "猫")
     out = translate_document(b'<meta charset="ascii"><p>chat</p>', ".html", cat).data
     assert out == b'<meta charset="ascii"><p>&#29483;</p>'

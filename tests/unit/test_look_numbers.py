@@ -252,7 +252,6 @@ def test_words_and_steps_are_those_of_the_trace(session: Session) -> None:
         assert [beam["score"] for beam in record["beams"]] == trace[f"steps.{step}.scores"]
         for beam in record["beams"]:
             if step:
-                parent = described["steps"][step - 1]["beams"][beam["parent"]]
-                assert parent["tokens"] == beam["tokens"][:-1]
+                assert described["steps"][step - 1]["beams"][beam["parent"]]["tokens"] == beam["tokens"][:-1]
             else:
                 assert beam["parent"] is None

@@ -68,8 +68,7 @@ def test_a_blank_is_looked_into(tmp_path: Path) -> None:
     strings = told["source"]["token_strings"]
     assert strings[0] == "[CLS]" and strings[-1] == "[SEP]" and strings.count("[MASK]") == 1
     place = strings.index("[MASK]")
-    best = int(np.argmax(look.trace["probabilities"][place]))
-    assert told["output"][place]["token"] == best
+    assert told["output"][place]["token"] == int(np.argmax(look.trace["probabilities"][place]))
     assert [each["token"] for each in told["output"]][:place] == told["source"]["tokens"][:place]
     assert "[MASK]" not in look.text
     look.save(tmp_path / "look.html")

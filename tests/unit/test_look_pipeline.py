@@ -39,8 +39,7 @@ def test_another_sentence_is_chosen(bundled: Model) -> None:
     assert chosen.stage("given") == "Jane mange une pomme." and chosen.stage("restored") in chosen.translation
     assert session.sentence(0, chosen.number) is session.original
     assert document(session, chosen.number)["sentence"] == 1
-    directly = bundled.look(text, sentence=1)
-    assert directly.document()["stages"] == document(session, chosen.number)["stages"]
+    assert bundled.look(text, sentence=1).document()["stages"] == document(session, chosen.number)["stages"]
     with pytest.raises(UsageError, match="got number 3 of 2; choose an earlier one"):
         bundled.look(text, sentence=2)
 

@@ -25,8 +25,7 @@ from regard.translate.trace import trace_pair
 @pytest.fixture(scope="module")
 def session() -> Session:
     config = DecodeConfig(max_length=7, beam=2)
-    second = make_subject("other", seed=7, num_decoder_layers=1)
-    return Session(make_subject(), SENTENCE, config, second)
+    return Session(make_subject(), SENTENCE, config, make_subject("other", seed=7, num_decoder_layers=1))
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +131,7 @@ def test_only_this_machine_and_its_own_page_are_answered(server: Server) -> None
         refused(server, 403, "/api/whatif", {"edits": []}, Host=host)
     refused(server, 403, "/api/whatif", {"edits": []}, Origin="http://evil.example")
     refused(server, 403, "/api/whatif", {"edits": []}, Origin="null")
-    own = {"Origin": server.url.rstrip("/")}
-    assert ask(server, "/api/whatif", {"edits": []}, own).status == 200
+    assert ask(server, "/api/whatif", {"edits": []}, {"Origin": server.url.rstrip("/")}).status == 200
     refused(server, 403, "/api/pca", Origin="http://127.0.0.1:1")
     # As it comes through a forwarded port.
     forwarded = {"Host": "localhost:8080", "Origin": "http://localhost:8080"}
@@ -167,8 +165,7 @@ def test_what_is_not_there_or_no_change_is_said_in_json(server: Server) -> None:
     for path in ("/../server.py", "/..%2fserver.py", "//etc/passwd", "/..\\server.py", "/."):
         refused(server, 404, path)
     refused(server, 404, "/index.html%00.js")
-    kind = {"Content-Type": "text/plain"}
-    assert ask(server, "/api/whatif", '{"edits": []}', kind).status == 400
+    assert ask(server, "/api/whatif", '{"edits": []}', {"Content-Type": "text/plain"}).status == 400
     for body in ("{", "[]", '{"edits": 1}', '{"edits": [1]}', '{"edits": [{"kind": "x"}]}'):
         refused(server, 400, "/api/whatif", body)
     # What is too long is not read: it is refused by the length it announces.

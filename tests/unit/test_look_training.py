@@ -7,17 +7,19 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
+import torch
 from cli_fixtures import run as command
 from train_fixtures import QUICK, counting_corpus, metrics, run
 
 from regard.cli.serve import _text_and_model
 from regard.folder.checkpoint import read_tensors
-from regard.look import page_engine
-from regard.look.document import describe
+from regard.look import page_engine, training_run
+from regard.look.document import criteria, describe
 from regard.look.live import live_session, served_live
 from regard.look.server import chain, get, post
 from regard.look.view import Look, look_at
@@ -46,17 +48,16 @@ def test_the_run_is_described(look: Look, folder: Path) -> None:
     assert [line["step"] for line in described["train"]] == list(range(1, 13))
     assert all(line["gradient"] > 0 and line["rate"] is not None for line in described["train"])
     assert [line["step"] for line in described["valid"]] == [6, 12]
-    assert described["probes"]["12"] == read_snapshot(folder, 12).probes
+    assert look.session.training.probes(12) == read_snapshot(folder, 12).probes
+    newer = look.session.training.describe(after=7)
+    assert newer["after"] == 7 and newer["train"] == described["train"][7:] and newer["valid"] == described["valid"]
     assert described["warning"] == metrics(folder, "warning")[-1]["text"], "twelve steps teach nothing"
 
 
 def test_a_saved_page_carries_the_snapshots_it_has_room_for(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
     carried, steps = page_engine.carried_steps(look.session), list_snapshots(look.session.training.folder)
-    monkeypatch.setattr(
-        page_engine,
-        "MAX_SNAPSHOT_BYTES",
-        sum(p.numel() for p in look.session.original.subject.network.parameters()) * len(steps) // 2,
-    )
+    size = sum(p.numel() for p in look.session.original.subject.network.parameters())
+    monkeypatch.setattr(page_engine, "MAX_SNAPSHOT_BYTES", size * len(steps) // 2)
     page = look.html()
     assert carried == steps and page_engine.carried_steps(look.session) == steps[::2]
     assert [step for step in steps if f'id="model-0-{step}"' in page] == steps[::2]
@@ -142,13 +143,28 @@ def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
     assert all(np.array_equal(watched[name], alone[name]) for name in alone)
 
 
+def test_a_page_rests_until_its_answers_are_a_small_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [5.0]
+    monkeypatch.setattr(training_run.time, "process_time", lambda: now[0])
+    budget = training_run.Budget(share=0.02)
+    assert budget.wait == 0
+    budget.spend(0.08, False)
+    budget.spend(0.02, True)  # a change, so that twice as much is kept for the next
+    assert budget.wait == pytest.approx(7.0)
+    now[0] += 7.0
+    assert budget.wait == pytest.approx(0.0)
+
+
 def test_an_untrained_model_does_not_hold_up_its_training(look: Look, folder: Path, tmp_path: Path) -> None:
-    """It never ends of itself: while the run goes on, its output ends sooner."""
+    """It never ends of itself: while the run goes on, its output ends sooner. Its random numbers are left alone."""
     (shutil.copytree(folder, tmp_path / "run") / "result.json").unlink()
     live = live_session(tmp_path / "run").original
+    criteria.cache_clear()
+    with patch.object(torch, "manual_seed") as seeds:
+        assert describe(live)["criteria"] and not seeds.called
     late = look.session.learning(look.session.text(live.text).number, 0)
     ends = [len(each.found.hypotheses[0].tokens) for each in (live, late)]
-    assert ends[0] == 2 * (len(live.source) - 1) + 10 < ends[1]
+    assert ends[0] == len(live.source) - 1 + 10 < ends[1]
 
 
 def asked(url: str, body: Any = None) -> Any:

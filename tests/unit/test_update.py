@@ -62,8 +62,7 @@ def test_a_spike_is_told_from_a_gradient_that_grows() -> None:
     guard = Guard(torch.device("cpu"))
     judged(guard, *[2.0] * NUM_USUAL)
     assert judged(guard, 2.1 * SPIKE, 1.9 * SPIKE) == [True, False]
-    grows = [2.0 * 1.05**n for n in range(200)]
-    assert not any(judged(guard, *grows))
+    assert not any(judged(guard, *[2.0 * 1.05**n for n in range(200)]))
 
 
 def poison(monkeypatch: pytest.MonkeyPatch, steps: set[int], value: float = math.nan) -> None:

@@ -182,7 +182,7 @@ class TrainConfig(Settings):
     tensorboard: bool = False
     """write TensorBoard events beside metrics.jsonl"""
     snapshots: Annotated[int | None, "not negative"] = None
-    """small copies of the weights kept on the way, for `regard look`; chosen, 16 for a model of at most 5 million weights and else none"""
+    """small copies of the weights kept on the way, for `regard look`; chosen, 13 for a model of at most 5 million weights and else none"""
 
     def mistakes(self) -> Iterator[str]:
         if self.minutes is not None and self.steps is not None:

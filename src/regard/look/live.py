@@ -3,19 +3,25 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from regard.look.server import Server
 from regard.look.session import Session
-from regard.look.training_run import TrainingRun
+from regard.look.training_run import Budget, TrainingRun
 from regard.train.snapshots import list_snapshots
 
 
-def live_session(folder: Path) -> Session:
-    """The page of a run that goes on: it begins at the random start, on a sentence of the validation text."""
-    training = TrainingRun(folder)
+def live_session(folder: Path, budget: Budget | None = None) -> Session:
+    """The page of a run that goes on: it begins at the random start, on a sentence of the validation text.
+
+    While the run goes on outputs are searched greedily, which takes less of its time.
+    """
+    training = TrainingRun(folder, budget)
     subject = training.subject(list_snapshots(folder)[0])
-    return Session(subject, training.first_text(), subject.manifest.decode, training=training)
+    greedy = replace(subject.manifest.decode, method="greedy", n_best=1)
+    return Session(subject, training.first_text(), greedy, training=training)
 
 
 @contextmanager
@@ -30,7 +36,8 @@ def served_live(folder: Path, opened: Callable[[str], object]) -> Iterator[threa
     def serve() -> None:
         while not ends.wait(0.5):
             if TrainingRun.at(folder):
-                servers.append(Server(lambda: live_session(folder)))
+                budget = Budget()
+                servers.append(Server(partial(live_session, folder, budget), spend=budget.spend))
                 is_served.set()
                 opened(servers[0].url)
                 servers[0].serve_forever()

@@ -69,6 +69,6 @@ class Run:
         if self.step is not None and name.startswith((GRADIENT, AFTER)):
             return self.step.tensor(name)
         if name.startswith(WEIGHT):
-            value = self.subject.network.state_dict().get(name.removeprefix(WEIGHT))
+            value = self.subject.network.state_dict(keep_vars=True).get(name.removeprefix(WEIGHT))
             return None if value is None else value.detach().numpy()
         return None if name.startswith("steps.") or name not in self.trace else self.trace[name]

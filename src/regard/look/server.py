@@ -4,10 +4,12 @@ Bound to loopback. A request that names another host is refused, so that no web 
 a name of its own (DNS rebinding), and a change is only taken as JSON from the page itself.
 """
 
+import functools
 import html
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,12 +33,8 @@ POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancesto
 _MAX_BODY = 1 << 20
 _NUM_NEIGHBOURS = 8
 _PAGE = resources.files("regard.look") / "page"
-_TYPES = {
-    ".js": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
-}
+_TEXT = "text/{}; charset=utf-8".format
+_TYPES = {".js": _TEXT("javascript"), ".css": _TEXT("css"), ".html": _TEXT("html"), ".ico": "image/x-icon"}
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -61,9 +59,14 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, session: Session | Callable[[], Session], port: int = 0) -> None:
-        """session: or a function that begins it when somebody first looks."""
-        self._session, self._lock = session, threading.Lock()
+    def __init__(
+        self,
+        session: Session | Callable[[], Session],
+        port: int = 0,
+        spend: Callable[[float, bool], object] | None = None,
+    ) -> None:
+        """session: or a function that begins it when somebody first looks. spend: is told what each answer took."""
+        self._session, self._lock, self.spend = session, threading.Lock(), spend
         try:
             super().__init__((ADDRESS, port), Handler)
         except (OSError, OverflowError) as error:
@@ -95,6 +98,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        began = time.thread_time()
         address, status = urlsplit(self.path), HTTPStatus.OK
         try:
             content, kind = self._answer(unquote(address.path).removeprefix("/"), dict(parse_qsl(address.query)))
@@ -110,6 +114,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
+        if self.server.spend:
+            self.server.spend(time.thread_time() - began, self.command == "POST")
 
     do_POST = do_GET
 
@@ -142,20 +148,19 @@ def get(session: Session, path: str, query: Query) -> Answer:
     if not path.startswith("api/"):
         return page_file(path or "index.html")
     question, _, name = path.removeprefix("api/").partition("/")
-    number = _number(query, "run", 0)
+    number, training = _number(query, "run", 0), session.training
     if question == "document":
         return _json(document(session, number))
     if question == "models":
-        listed = []
-        for name, _, each in session.models:
-            language = each.source_language or each.target_language
-            listed.append({"name": name, "task": each.task, "language": language})
-        return _json(listed)
+        listed = ((name, each.task, each.source_language or each.target_language) for name, _, each in session.models)
+        return _json([dict(zip(("name", "task", "language"), each, strict=True)) for each in listed])
     if question == "training":
-        return _json(session.training and session.training.describe())
+        return _json(training and training.describe(_number(query, "after", 0)))
     if question == "sentence":
         return _json(describe(session.sentence(_number(query, "number"), number)))
     run = session.run(number)
+    if question == "probes" and training:
+        return _json(training.probes(run.subject.step, run.subject.network))
     if question == "tensor":
         return _tensor(run, name, query), "application/octet-stream"
     if question == "code":
@@ -183,24 +188,26 @@ def post(session: Session, path: str, body: bytes) -> Answer:
         asked = json.loads(body)
     except ValueError as error:
         raise UsageError(f"a change must be JSON: {error}") from error
-    asked = {"run": 0, **asked} if isinstance(asked, dict) else {}
-    if path == "api/text":
-        text, model = asked.get("text"), asked.get("model", 0)
-        if not isinstance(text, str) or not isinstance(model, int):
-            raise UsageError('a text must be {"text": "...", "model": 0}: got something else')
-        return _json(describe(session.text(text, model)))
-    step, reference = asked.get("step"), asked.get("reference")
-    is_number = isinstance(asked.get("run"), int)
-    if path == "api/training" and is_number and isinstance(step, int | None) and isinstance(reference, str | None):
-        return _json(describe(session.learning(asked["run"], step, reference)))
-    if path == "api/nearest" and isinstance(asked.get("passages"), str) and is_number:
-        return _json(nearest(session.run(asked["run"]), asked["passages"].splitlines()))
-    if not isinstance(asked.get("edits"), list) or not is_number:
-        raise UsageError('a change must be {"run": 0, "edits": [...]}: got something else')
-    run = session.whatif(asked["edits"], asked["run"])
-    return _json({"run": run.number, "document": document(session, run.number)})
+    asked = {"run": 0, "model": 0, "step": None, "reference": None, **(asked if isinstance(asked, dict) else {})}
+    match path, asked:
+        case "api/text", {"text": str(text), "model": int(model)}:
+            return _json(describe(session.text(text, model)))
+        case "api/training", {"run": int(number), "step": int() | None as step, "reference": str() | None as reference}:
+            return _json(describe(session.learning(number, step, reference)))
+        case "api/nearest", {"run": int(number), "passages": str(passages)}:
+            return _json(nearest(session.run(number), passages.splitlines()))
+        case "api/whatif", {"run": int(number), "edits": list(edits)}:
+            run = session.whatif(edits, number)
+            return _json({"run": run.number, "document": document(session, run.number)})
+    what = (
+        'a text must be {"text": "...", "model": 0}'
+        if path == "api/text"
+        else 'a change must be {"run": 0, "edits": [...]}'
+    )
+    raise UsageError(f"{what}: got something else")
 
 
+@functools.cache
 def page_names() -> list[str]:
     """The files of the page, and those that it needs of its own engine."""
     return [*sorted(each.name for each in _PAGE.iterdir() if each.is_file()), "engine/base64.js", "engine/client.js"]

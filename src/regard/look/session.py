@@ -210,8 +210,10 @@ class Session:
         if translates:
             if subject.step is not None and not (self.training and self.training.is_finished):
                 # An untrained model never ends, and a long search would hold up the training.
-                longest = 2 * len(subject.source.encode(text)) + len(plan.prefix or ()) + 10
-                decode = replace(decode, max_length=min(decode.max_length or longest, longest))
+                longest = len(subject.source.encode(text)) + len(plan.prefix or ()) + 10
+                longest = min(decode.max_length or longest, longest)
+                # It repeats itself too: the page shows that, so that one search is enough.
+                decode = replace(decode, max_length=longest, no_repeat_ngram=decode.no_repeat_ngram or longest)
             is_split = self.options.split and original is None
             options = replace(self.options, prefix_tokens=plan.prefix, split=is_split)
             with warnings.catch_warnings():

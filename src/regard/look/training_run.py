@@ -1,10 +1,13 @@
 """The run behind a model: its snapshots as models to look into, its curves, and what it wrote on the way."""
 
-import functools
 import json
 import os
 import threading
-from dataclasses import dataclass
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +16,7 @@ from regard.engine.torch import model_of
 from regard.errors import UsageError
 from regard.folder.manifest import Manifest
 from regard.look.subject import Subject
+from regard.model.transformer import Model
 from regard.train.corpora import TOKENIZERS, Tokenizers, load_tokenizers
 from regard.train.finish import manifest_of
 from regard.train.plan import RESULT, RUN_FILE, Plan
@@ -23,26 +27,45 @@ MOST_POINTS = 400  # Points of a curve on the page; a longer run is thinned.
 
 
 class _Metrics:
-    """The whole lines of a growing file: what was read is not read again, unless the run went back."""
+    """The whole lines of a growing file by kind: what was read is not read again, unless the run went back."""
 
     def __init__(self) -> None:
-        self._lines: list[dict[str, Any]] = []
+        self._lines = defaultdict[str, list[dict[str, Any]]](list)
         self._place, self._inode = 0, 0
         self._lock = threading.Lock()
 
-    def read(self, path: Path) -> list[dict[str, Any]]:
+    def read(self, path: Path) -> Mapping[str, list[dict[str, Any]]]:
         with self._lock:
             if not path.is_file():
-                return []
+                return self._lines
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
                 if (status.st_ino, status.st_size >= self._place) != (self._inode, True):
-                    self._lines, self._place, self._inode = [], 0, status.st_ino
+                    self._lines, self._place, self._inode = defaultdict(list), 0, status.st_ino
                 file.seek(self._place)
                 whole, end, _ = file.read().rpartition(b"\n")
                 self._place += len(whole + end)
-            self._lines += [json.loads(line) for line in whole.splitlines()]
-            return list(self._lines)
+            for line in map(json.loads, whole.splitlines()):
+                self._lines[line["kind"]].append(line)
+            return self._lines
+
+
+class Budget:
+    """The share of a trainer's processor time that the answers to its page may take, and how long the page should rest."""
+
+    def __init__(self, share: float = 0.02) -> None:
+        self._share, self._began = share, time.process_time()
+        self._answers, self._next = list[float](), 0.0
+
+    def spend(self, seconds: float, is_change: bool) -> None:
+        """Count an answer; a change of what is shown has others in its wake."""
+        self._answers.append(seconds)
+        self._next = 2 * seconds if is_change else self._next
+
+    @property
+    def wait(self) -> float:
+        """Seconds until there is time to show the next snapshot."""
+        return max(0.0, (sum(self._answers) + self._next) / self._share - (time.process_time() - self._began))
 
 
 @dataclass(frozen=True)
@@ -50,6 +73,9 @@ class TrainingRun:
     """A run's folder, finished or not."""
 
     folder: Path
+    budget: Budget | None = None  # where the page's answers take the trainer's own time
+    _probes: dict[int, list[dict[str, str]]] = field(default_factory=dict)
+    _metrics: _Metrics = field(default_factory=_Metrics)
 
     @classmethod
     def at(cls, folder: Path) -> Self | None:
@@ -85,38 +111,36 @@ class TrainingRun:
 
     def rate(self, step: int) -> float:
         """The learning rate of the step after this one."""
-        lines = [line for line in self.lines("train") if line["step"] <= step]
+        lines = [line for line in self._metrics.read(self.folder / METRICS)["train"] if line["step"] <= step]
         return Progress(self.plan.train).rate(step + 1, lines[-1]["seconds"] if lines else 0.0)
-
-    def lines(self, kind: str) -> list[dict[str, Any]]:
-        """The lines of metrics.jsonl of this kind."""
-        return [line for line in self._metrics.read(self.folder / METRICS) if line["kind"] == kind]
-
-    @cached_property
-    def _metrics(self) -> _Metrics:
-        return _Metrics()
 
     def first_text(self) -> str:
         """A sentence to begin with: the first probe."""
-        return next((each["source"] for each in probes_of(self.folder, list_snapshots(self.folder)[0])), "")
+        return next((each["source"] for each in self.snapshot(list_snapshots(self.folder)[0]).probes), "")
 
-    def describe(self) -> dict[str, Any]:
-        """What the page shows of the run beside a sentence: steps, curves, probes, and what may be wrong."""
-        steps, train, valid = list_snapshots(self.folder), self.lines("train"), self.lines("valid")
-        stride = max(1, len(train) // MOST_POINTS)
+    def probes(self, step: int | None, network: Model | None = None) -> list[dict[str, str]]:
+        """What the model wrote at a step, by default the last; network: the snapshot's, where it is open."""
+        if step is None:
+            step, network = list_snapshots(self.folder)[-1], None
+        if step not in self._probes:
+            self._probes[step] = probes_of(self.folder, step, self.plan, self.tokenizers, network)
+        return self._probes[step]
+
+    def describe(self, after: int = 0) -> dict[str, Any]:
+        """What the page shows of the run beside a sentence: steps, curves after a step, and what may be wrong."""
+        lines = self._metrics.read(self.folder / METRICS)
+        train, valid, warnings = lines["train"], lines["valid"], lines["warning"]
+        after = 0 if lines["rollback"] else after  # what was known of a run that went back may be wrong
+        last, stride = len(train) - 1, max(1, len(train) // MOST_POINTS)
+        places = range(bisect_right(train, after, key=lambda line: int(line["step"])), last + 1)
         # The first steps, where most is learnt, are few: they stay.
-        kept = [line for i, line in enumerate(train) if i < MOST_POINTS // 4 or i % stride == 0 or i == len(train) - 1]
-        warnings = self.lines("warning")
+        kept = [train[i] for i in places if i < MOST_POINTS // 4 or i % stride == 0 or i == last]
         return {
-            "name": self.folder.resolve().name,
-            "steps": steps,
-            "planned": self.plan.train.steps,
+            "steps": list_snapshots(self.folder),
             "finished": self.is_finished,
-            "train": [{name: line.get(name) for name in ("step", "loss", "nll", "rate", "gradient")} for line in kept],
+            "after": after,
+            "train": [{name: line.get(name) for name in ("step", "loss", "rate", "gradient")} for line in kept],
             "valid": [{name: line.get(name) for name in ("step", "loss", "bleu")} for line in valid],
-            "probes": {str(step): _probes(self.folder, step) for step in steps},
             "warning": warnings[-1]["text"] if warnings else None,
+            "wait": self.budget.wait if self.budget and not self.is_finished else 0,
         }
-
-
-_probes = functools.lru_cache(maxsize=100)(probes_of)

@@ -139,8 +139,8 @@ def single_file(session: Session, *, weights: bool = True) -> str:
     contents = page_engine.contents(session) if weights and not hindrance else None
     data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
     data["hindrance"] = hindrance
-    if contents and (steps := page_engine.carried_steps(session)) and session.training:
-        data["training"] = {**session.training.describe(), "steps": steps}
+    if contents and (steps := page_engine.carried_steps(session)) and (training := session.training):
+        data["training"] = training.describe() | {"steps": steps, "probes": {i: training.probes(i) for i in steps}}
     files = [each["file"] for run in session.unchanged for each in describe(run)["code"].values()]
     data["sources"] = {file: source_file(file) for file in files}
     for run in session.unchanged:

@@ -62,8 +62,11 @@ def position_vectors(
     if rotated is not None:
         turn = rotated(positions, config)
         return torch.cat([turn.cos, turn.sin], dim=-1)[0, 0]
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    # Others leave the random numbers alone: they may be those of a training in this process.
+    is_drawn = kind in ("learned", "relative")
+    with torch.random.fork_rng(devices=[], enabled=is_drawn):
+        if is_drawn:
+            torch.manual_seed(seed)
         encoding: Any = added and added(config)
         bias: Any = biased and biased(config, looks_ahead=True)
     if bias is not None:

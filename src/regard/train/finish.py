@@ -28,6 +28,7 @@ from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.plan import RESULT, Plan
 from regard.train.progress import METRICS, Validation, lines_of
+from regard.train.snapshots import write_probes
 from regard.train.summary import CURVES, write_curves
 from regard.train.validation import perplexity_of, retrieval_score, translate_all
 from regard.translate.evaluate import AnyScore, evaluate
@@ -95,6 +96,7 @@ def finish(
     card = model_card(output.name, plan, num_parameters, training, scores)
     card += f"\n![loss and BLEU over the run]({CURVES})\n" * (valid is not None and write_curves(output) is not None)
     checkpoint.save(output, manifest, to_tensors(weights, plan.model), files, card, graphs=onnx.export)
+    write_probes(output, plan, tokenizers)
     result = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),

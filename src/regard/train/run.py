@@ -141,7 +141,7 @@ def _train(
                 if not resume:
                     most, there = bytes_kept(network, plan.train), shutil.disk_usage(output).free
                     say(f"checkpoints take {most / 1e6:,.0f} MB at most, {there / 1e6:,.0f} MB are free")
-                snapshots = SnapshotWriter(output, plan, tokenizers, valid)
+                snapshots = SnapshotWriter(output, plan, valid)
                 trainer = Trainer(network, stream, validate, plan.train, output, processes, snapshots)
                 trainer.owes_validation = bool(plan.init)  # of the given model
                 if resume:

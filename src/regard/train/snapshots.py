@@ -4,6 +4,9 @@
 
 The steps lie evenly on a logarithmic scale, because most is learnt early. Weights are those that a validation would
 measure: the running average, where there is one. A snapshot depends on its step alone, so a resumed run has the same.
+
+Writing the sentences would take longer than all the rest of a snapshot. So the training does not wait for it: they are
+written by the weights of the file, when the run ends or somebody looks.
 """
 
 import json
@@ -19,9 +22,9 @@ from torch.optim import AdamW
 
 from regard.config import DecodeConfig
 from regard.data.running_text import RunningText
-from regard.engine.torch import TorchEngine, to_tensors
+from regard.engine.torch import TorchEngine, model_of, to_tensors
 from regard.errors import TrainingError
-from regard.files import write_file
+from regard.files import writing
 from regard.folder.tensors import Tensors, dequantize, quantize
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.train.corpora import Text, Tokenizers
@@ -72,8 +75,8 @@ def steps_of(count: int, steps: int | None) -> list[int]:
 class SnapshotWriter:
     """Takes the snapshots of a run."""
 
-    def __init__(self, run: Path, plan: Plan, tokenizers: Tokenizers, valid: Text) -> None:
-        self._folder, self._plan, self._tokenizers = run / SNAPSHOTS, plan, tokenizers
+    def __init__(self, run: Path, plan: Plan, valid: Text) -> None:
+        self._folder = run / SNAPSHOTS
         self._steps = set(steps_of(plan.train.snapshots or 0, plan.train.steps))
         self.is_on = bool(self._steps)
         self.probes = choose_probes(valid) if self.is_on else []
@@ -92,25 +95,8 @@ class SnapshotWriter:
         tensors = to_tensors(model.state_dict(), model.config)
         if sum(each.size for each in tensors.values()) <= MOST_WITH_MOMENTS:
             tensors |= _moments(model, optimizer)
-        written = self._write(model)
-        probes = [{**probe._asdict(), "written": text} for probe, text in zip(self.probes, written, strict=True)]
-        metadata = {"regard": json.dumps({"step": step, "probes": probes}, ensure_ascii=False)}
         self._folder.mkdir(exist_ok=True)
-        write_file(_path(self._folder, step), safetensors.numpy.save(quantize(tensors), metadata))
-
-    def _write(self, model: Model) -> list[str]:
-        """What the model writes for each probe; an encoder alone writes nothing."""
-        if isinstance(model, EncoderOnly):
-            return [""] * len(self.probes)
-        own = self._tokenizers[1]
-        most = max((len(own.encode(probe.reference)) for probe in self.probes), default=0) + MOST_WRITTEN
-        greedy, precision = DecodeConfig(method="greedy", max_length=most), self._plan.train.precision
-        sources = [probe.source for probe in self.probes]
-        if model.config.has_encoder:
-            return translate_all(cast(Translating, model), sources, self._tokenizers, greedy, precision)
-        engine = TorchEngine(model, str(next(model.parameters()).device), precision)
-        found = [search_recorded(engine, [], greedy, own.encode(source)) for source in sources]
-        return [own.decode(each.hypotheses[0].tokens) for each in found]
+        _save(_path(self._folder, step), quantize(tensors), step, [probe._asdict() for probe in self.probes])
 
 
 def choose_probes(valid: Text) -> list[Probe]:
@@ -144,6 +130,35 @@ def read_snapshot(run: Path, step: int) -> Snapshot:
     return Snapshot(described["step"], tensors, (first, second), described["probes"])
 
 
+def probes_of(
+    run: Path, step: int, plan: Plan, tokenizers: Tokenizers, model: Model | None = None
+) -> list[dict[str, str]]:
+    """The sentences of a step with what its model wrote, or writes now; an encoder alone writes nothing."""
+    found = read_snapshot(run, step)
+    if all("written" in each for each in found.probes):
+        return found.probes
+    model, probes = model or model_of(found.tensors, plan.model), found.probes
+    own, sources = tokenizers[1], [each["source"] for each in probes]
+    most = max((len(own.encode(each["reference"])) for each in probes), default=0) + MOST_WRITTEN
+    greedy = DecodeConfig(method="greedy", max_length=most)
+    if isinstance(model, EncoderOnly):
+        written = [""] * len(probes)
+    elif model.config.has_encoder:
+        written = translate_all(cast(Translating, model), sources, tokenizers, greedy, "auto")
+    else:
+        records = [search_recorded(TorchEngine(model), [], greedy, own.encode(source)) for source in sources]
+        written = [own.decode(each.hypotheses[0].tokens) for each in records]
+    return [{**probe, "written": text} for probe, text in zip(probes, written, strict=True)]
+
+
+def write_probes(run: Path, plan: Plan, tokenizers: Tokenizers) -> None:
+    """Add to every snapshot what its model writes."""
+    for step in list_snapshots(run):
+        path, probes = _path(run / SNAPSHOTS, step), probes_of(run, step, plan, tokenizers)
+        with safetensors.safe_open(path, framework="np") as file:
+            _save(path, {name: file.get_tensor(name) for name in file.keys()}, step, probes)
+
+
 def weights_of(run: Path, step: int) -> bytes:
     """The int8 weights of a step as a file of their own, without Adam's moments."""
     with safetensors.safe_open(_path(run / SNAPSHOTS, step), framework="np") as file:
@@ -151,10 +166,12 @@ def weights_of(run: Path, step: int) -> bytes:
         return safetensors.numpy.save({name: file.get_tensor(name) for name in names})
 
 
-def probes_of(run: Path, step: int) -> list[dict[str, str]]:
-    """What the model wrote at a step, without its weights."""
-    with safetensors.safe_open(_path(run / SNAPSHOTS, step), framework="np") as file:
-        return cast(list[dict[str, str]], json.loads(file.metadata()["regard"])["probes"])
+def _save(path: Path, tensors: Tensors, step: int, probes: list[dict[str, str]]) -> None:
+    described = {"step": step, "probes": probes}
+    content = safetensors.numpy.save(tensors, {"regard": json.dumps(described, ensure_ascii=False)})
+    # The training does not wait for the disk either: a snapshot that a power cut loses is one of many.
+    with writing(path, synced=False) as file:
+        file.write(content)
 
 
 def _moments(model: Model, optimizer: AdamW) -> Tensors:

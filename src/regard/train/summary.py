@@ -18,6 +18,7 @@ from regard.files import write_file
 from regard.model.transformer import Model
 from regard.train import plan as plans
 from regard.train.batches import DeviceBatch
+from regard.train.corpora import TOKENIZERS, load_tokenizers
 from regard.train.memory import SENTENCE, OutOfMemory, trial_batch
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import RESULT, RUN_FILE, Plan
@@ -148,6 +149,7 @@ def summary(run: Path) -> dict[str, Any]:
     train, valid = (lines_of(run / METRICS, kind) for kind in ("train", "valid"))
     result = json.loads((run / RESULT).read_bytes()) if (run / RESULT).is_file() else {}
     steps = list_snapshots(run)
+    tokenizers = load_tokenizers(run / TOKENIZERS, plan.tokenizer, plan.model)
     chosen = [line for line in valid if line.get("best", True)]
     best = max(chosen, key=lambda line: (line["bleu"] or 0.0, -line["loss"]), default=None)
     return {
@@ -161,7 +163,7 @@ def summary(run: Path) -> dict[str, Any]:
         "scores": result.get("scores", []),
         "warnings": [line["text"] for line in lines_of(run / METRICS, "warning")],
         "snapshots": steps,
-        "written": probes_of(run, steps[-1]) if steps else [],
+        "written": probes_of(run, steps[-1], plan, tokenizers) if steps else [],
     }
 
 

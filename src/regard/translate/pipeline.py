@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.data.batches import batches_for_inference
-from regard.decode import EnsembleModel, StepModel, score
+from regard.decode import EnsembleModel, StepModel, StepRecord, score
 from regard.errors import ModelError, RegardWarning, UsageError
 from regard.folder.manifest import Manifest
 from regard.text.normalise import Normaliser
@@ -32,6 +32,8 @@ class Translator:
         self.engine = engine
         self.manifest = manifest
         self.source, self.target = source, target
+        self.history: list[StepRecord] | None = None
+        """to fill with the steps of the last search, which of a single sentence is the one whose output counts"""
 
     def joined(self, others: Sequence["Translator"]) -> "Translator":
         """An ensemble with others, which must have the same languages and tokens."""

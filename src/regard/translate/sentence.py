@@ -52,7 +52,7 @@ class SentenceTranslator:
     """The sentences of one call, through one model."""
 
     def __init__(self, translator: Translator, decode: DecodeConfig, options: TranslateOptions) -> None:
-        self._engine, self._normaliser = translator.engine, translator.normaliser
+        self._engine, self._normaliser, self._history = translator.engine, translator.normaliser, translator.history
         self._source, self._target = translator.source, translator.target
         self._eos_id = translator.config.eos_id
         self._decode, self._options, self._n_best = decode, options, decode.n_best
@@ -172,7 +172,9 @@ class SentenceTranslator:
             if not is_plain:
                 wider = {place: replace(each.decode, beam=beam, n_best=beam) for place, each in missing.items()}
                 missing = {place: replace(each, decode=wider[place]) for place, each in missing.items()}
-            hypotheses = search_in_batches(self._engine, list(missing.values()))
+            if self._history and missing:
+                self._history.clear()
+            hypotheses = search_in_batches(self._engine, list(missing.values()), self._history)
             texts = iter(self._target.decode_batch([one.tokens for several in hypotheses for one in several]))
             for (place, each), several in zip(missing.items(), hypotheses, strict=True):
                 candidates = [self._candidate(prepared[place], one, next(texts)) for one in several]

@@ -4,6 +4,7 @@ The text is translated by the translator's own engine, so a trace ends in the te
 one masked pass over exactly the tokens that were read and written. Arrays are those of one sentence, without batch axis.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,12 @@ def translate_recorded(
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
     if options.mbr or isinstance(translator.engine, EnsembleModel):
         raise UsageError("a trace must be of one search by one model: got mbr or an ensemble; leave it out")
-    [translation] = translator.translate([text], decode, options)
+    history: list[StepRecord] = []
+    recorded = copy.copy(translator)
+    # An engine's own search, which is faster, has no steps to record.
+    if isinstance(translator.engine, TorchEngine) and translator.engine.search_whole is None:
+        recorded.history = history
+    [translation] = recorded.translate([text], decode, options)
     sentences = searched_sentences(translation)
     if sentence and not 0 <= sentence < len(sentences):
         raise UsageError(
@@ -77,8 +83,9 @@ def translate_recorded(
     if chosen is None or chosen.search is None:
         source = [*translator.source.beginning, translator.config.eos_id]
         return TranslationRecord(translation, sentence, source, SearchRecord([], []))
-    history: list[StepRecord] = []
-    search_in_batches(translator.engine, [chosen.search], history)
+    if not history or len(sentences) > 1:
+        history.clear()
+        search_in_batches(translator.engine, [chosen.search], history)
     found = chosen.candidates
     hypotheses = [Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop) for a in found]
     return TranslationRecord(translation, sentence, chosen.search.source, SearchRecord(hypotheses, history))

@@ -1,4 +1,4 @@
-/** What every panel receives: the state, the numbers, and methods to change the state. */
+/** What every panel receives. */
 
 import { attentions, numLayers, parsePath, subLayers } from "./structure.js";
 

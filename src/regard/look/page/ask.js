@@ -1,4 +1,4 @@
-/** The text box of the header: any text, in any model that is here, and which engine computes. */
+/** The text box of the header, its model, and which engine computes. */
 
 import { element, form, p } from "./dom.js";
 import { asking } from "./parts.js";

@@ -1,4 +1,4 @@
-/** One head step by step: queries, keys and values; scores, scaling, mask, softmax; context, W_O, sum, norm. */
+/** One head step by step, from queries, keys and values to the norm. */
 
 import { choice, div, element, p } from "./dom.js";
 import { Cursor } from "./matrix.js";

@@ -1,4 +1,4 @@
-/** How a model came to be: a slider over the snapshots of its training, the run's curves, and one training step taken apart. */
+/** How a model came to be: a slider over its snapshots, the run's curves, a training step taken apart. */
 
 import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
 import { count, percent, readable, show, tokenLabels } from "./numbers.js";
@@ -7,13 +7,11 @@ import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 const POLL_MILLISECONDS = 2000;
-/** Wait as a multiple of the last answer's time, in which the trainer waited. */
-const REST = 20;
 const [WIDTH, HEIGHT] = [300, 90];
 
-/** The slider, over all views; while the run goes on it follows. @param {App} app @param {HTMLElement} root */
+/** The slider; while the run goes on it follows. @param {App} app @param {HTMLElement} root */
 export async function openLearning(app, root) {
-	app.training = await app.data.training();
+	app.training = await app.data.training(null);
 	if (!app.training) return;
 	root.hidden = false;
 	const slider = element("input", { type: "range", id: "snapshot", min: 0, "aria-label": "training step", list: "snapshots" });
@@ -28,7 +26,9 @@ export async function openLearning(app, root) {
 		const step = stops[here] ?? null;
 		slider.setAttribute("aria-valuetext", nameOf(step));
 		const line = near(app, step);
-		told.replaceChildren(`${nameOf(step)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", app.training?.warning ?? ""));
+		const { wait = 0, warning = null } = app.training ?? {};
+		const next = follows && wait ? `next in ${Math.ceil(wait)} s ` : "";
+		told.replaceChildren(`${nameOf(step)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", next + (warning ?? "")));
 	};
 	let follows = !app.training.finished;
 	slider.addEventListener("input", () => {
@@ -39,20 +39,16 @@ export async function openLearning(app, root) {
 	app.store.listen(["run"], draw);
 	draw();
 	const poll = async () => {
-		const began = performance.now();
-		app.training = await app.data.training();
+		app.training = await app.data.training(app.training);
 		const newest = stopsOf(app).at(-1) ?? null;
 		const shown = app.doc.model.step ?? null; // null: another model
-		const run = follows && shown !== null && newest !== shown ? await at(app, newest) : null;
-		wait = POLL_MILLISECONDS + REST * (performance.now() - began);
-		if (run !== null) app.go({ run });
+		if (follows && shown !== null && newest !== shown && !app.training?.wait) app.go({ run: await at(app, newest) });
 		draw();
-		if (app.state.view === "learning") app.store.tell(["figure"]);
+		document.getElementById("curves")?.replaceChildren(...curves(app));
 	};
 	const follow = () => {
-		if (!app.training?.finished) setTimeout(() => poll().catch(() => {}).then(follow), wait);
+		if (!app.training?.finished) setTimeout(() => poll().catch(() => {}).then(follow), POLL_MILLISECONDS);
 	};
-	let wait = POLL_MILLISECONDS;
 	follow();
 }
 
@@ -82,25 +78,25 @@ export async function learningView(app) {
 	const { training } = app;
 	if (!training) return [];
 	const { step } = app.doc.model;
-	const probes = training.probes[String(step ?? training.steps.at(-1))] ?? [];
+	const probes = await app.data.probes(app.state.run);
 	return [
 		lead("The slider under the two sentences goes back in the training; all views follow."),
 		training.warning ? element("p", { class: "trouble" }, training.warning) : "",
-		card(
-			"The run",
-			element("div", { class: "columns" }, curve(app, "loss", "loss"), curve(app, "rate", "learning rate"), curve(app, "gradient", "norm of the gradient")),
-		),
+		card("The run", element("div", { class: "columns", id: "curves" }, ...curves(app))),
 		card(
 			`What it wrote at ${nameOf(step ?? null)}`,
 			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written))),
 		),
 		await diagonals(app),
-		app.data.engineName === "python" ? await stepCard(app) : "",
+		app.data.engineName === "python" ? stepCard(app, probes) : "",
 		...(app.doc.training ? await taken(app, app.doc.training) : []),
 	];
 }
 
-/** A curve over the steps, which lie on a logarithmic scale. @param {App} app @param {"loss" | "rate" | "gradient"} key @param {string} title */
+/** @param {App} app */
+const curves = (app) => [curve(app, "loss", "loss"), curve(app, "rate", "learning rate"), curve(app, "gradient", "norm of the gradient")];
+
+/** A curve over the logarithm of the steps. @param {App} app @param {"loss" | "rate" | "gradient"} key @param {string} title */
 function curve(app, key, title) {
 	const { train = [], valid = [] } = app.training ?? {};
 	const last = Math.max(1, ...train.map((line) => line.step));
@@ -151,12 +147,12 @@ async function diagonals(app) {
 	);
 }
 
-/** @param {App} app */
-async function stepCard(app) {
+/** @param {App} app @param {Probe[]} probes */
+function stepCard(app, probes) {
 	if ((app.doc.model.step ?? null) === null) return card("One training step", p("", "Move the slider to a snapshot to take its next step apart."));
 	const input = field("reference", "the right answer");
 	input.value = app.doc.target?.text ?? "";
-	const probe = Object.values(app.training?.probes ?? {})[0]?.find((each) => each.source === app.doc.title);
+	const probe = probes.find((each) => each.source === app.doc.title);
 	if (probe && !app.doc.training) input.value = probe.reference;
 	const answer = element("span", { class: "note", role: "status" });
 	const asks = asking(answer);

@@ -1,4 +1,4 @@
-/** The picture of attention as lines: where the words stand, the curves between them, the labels. */
+/** The picture of attention as lines between words. */
 
 import { headStyle, styleColour } from "./colours.js";
 import { caption, drawing, element, marks, pressable } from "./dom.js";

@@ -1,4 +1,4 @@
-/** Puts the page together: reads the document, draws what the state asks for, listens to keys. */
+/** Puts the page together. */
 
 import { App } from "./app.js";
 import { openAsk } from "./ask.js";

@@ -1,4 +1,4 @@
-/** The whole computation: tokens, embedding, position, every layer, memory, the decoder, the next token. */
+/** The whole computation, from tokens to the next token. */
 
 import { linesBetween } from "./attention_lines.js";
 import { alignment } from "./compare.js";

@@ -1,4 +1,4 @@
-/** What an encoder-only model is for: one vector for the whole sentence, and the passages whose vectors are near it. */
+/** What an encoder-only model is for: a vector of the sentence, and the passages near it. */
 
 import { button, div, element, p, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";

@@ -1,4 +1,4 @@
-/** How the output was searched and how else it could be: a temperature reshapes the probabilities, a beam widens the search. */
+/** How the output was searched and how else it could be: temperature, beam. */
 
 import { bar, button, div, element, p, span } from "./dom.js";
 import { percent, readable } from "./numbers.js";

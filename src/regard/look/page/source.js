@@ -126,9 +126,19 @@ export class DataSource {
 		return known ?? this.keep(await ask(`api/sentence?run=${run}&number=${number}`));
 	}
 
-	/** The run of training behind the model, or null. @returns {Promise<Learning | null>} */
-	async training() {
-		return engine ? (this.embedded?.training ?? null) : ask("api/training");
+	/** The run of training behind the model, with what is known of its curves. @param {Learning | null} known @returns {Promise<Learning | null>} */
+	async training(known) {
+		if (engine) return this.embedded?.training ?? null;
+		const kept = known?.train ?? [];
+		const found = await ask(`api/training?after=${kept.at(-2)?.step ?? 0}`);
+		return found && { ...found, train: [...kept.filter((line) => line.step <= found.after), ...found.train] };
+	}
+
+	/** What the model of a run wrote. @param {number} run @returns {Promise<Probe[]>} */
+	async probes(run) {
+		if (!engine) return ask(`api/probes?run=${run}`);
+		const { probes, steps } = this.embedded.training;
+		return probes[this.document(run).model.step ?? steps.at(-1)];
 	}
 
 	/** The text of a run at a step of its training; with a reference, a training step. @param {number} run @param {number | null} step null: the finished model @param {string} [reference] @returns {Promise<Doc>} */

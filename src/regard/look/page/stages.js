@@ -1,4 +1,4 @@
-/** The text at each stage of the pipeline, before and after the tokens, and the choice among several sentences. */
+/** The text at each stage of the pipeline, and the choice among several sentences. */
 
 import { button, element, span } from "./dom.js";
 import { asking } from "./parts.js";

@@ -1,4 +1,4 @@
-/** The guided tour: a card that explains step by step and opens the panel it explains. */
+/** The guided tour: a card that opens the panel it explains. */
 
 import { button, div, element, marks, p, span } from "./dom.js";
 import { percent, show } from "./numbers.js";

@@ -136,14 +136,23 @@ interface Taken {
 	has_moments: boolean;
 }
 
-/** A run of training: the steps of its snapshots, its measurements, what it wrote, and what may be wrong with it. */
+interface Probe {
+	source: string;
+	reference: string;
+	written: string;
+}
+
+/** A run of training: the steps of its snapshots, its measurements, and what may be wrong with it. */
 interface Learning {
 	steps: number[];
 	finished: boolean;
 	train: { step: number; loss: number | null; rate: number | null; gradient: number | null }[];
 	valid: { step: number; loss: number | null; bleu: number | null }[];
-	probes: Record<string, { source: string; reference: string; written: string }[]>;
+	/** the curves are those after this step */
+	after: number;
 	warning: string | null;
+	/** seconds for which the page should not follow a run that goes on */
+	wait: number;
 }
 
 interface Plane {

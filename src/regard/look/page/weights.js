@@ -1,4 +1,4 @@
-/** The weights of a model of any size: those of one layer as a table, one of them as a heat map that the server makes small. */
+/** The weights of one layer as a table, one of them as a heat map that the server makes small. */
 
 import { button, element, p, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";

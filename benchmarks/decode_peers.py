@@ -17,10 +17,11 @@ from torch import nn
 from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.decode import StepModel, search
+from regard.decode import StepModel
 from regard.engine import EngineKind, Precision, open_engine
 from regard.model.position import sinusoidal
 from regard.model.transformer import EncoderDecoder
+from regard.translate.search import SearchInput, search_in_batches
 
 MAX_POSITIONS = 512
 Tokens = list[int]
@@ -39,7 +40,7 @@ class System(Protocol):
 
 
 class Regard:
-    """As users open it: `open_engine`, and the search over it."""
+    """As `regard translate` has it: `open_engine`, and the search over it, in which several threads take sentences of their own."""
 
     def __init__(self, folder: Path, kind: EngineKind, device: str, threads: int | None, precision: Precision) -> None:
         self.engine: StepModel = open_engine(folder, kind, device=device, threads=threads, precision=precision)
@@ -49,11 +50,8 @@ class Regard:
     ) -> list[Tokens]:
         # The last prediction says whether the output ends or is cut, so it writes no token.
         length = {} if predictions is None else dict.fromkeys(["min_length", "max_length"], predictions - 1)
-        found = search(
-            self.engine,
-            sources,
-            DecodeConfig(method="greedy" if beam == 1 else "beam", beam=beam, no_repeat_ngram=int(once), **length),
-        )
+        config = DecodeConfig(method="greedy" if beam == 1 else "beam", beam=beam, no_repeat_ngram=int(once), **length)
+        found = search_in_batches(self.engine, [SearchInput(list(source), config) for source in sources])
         return [hypotheses[0].tokens for hypotheses in found]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from regard.errors import UsageError
 
 SOURCE = Path(__file__).with_name("native.c")
-OPTIONS = "-std=gnu11 -O3 -fPIC -shared -pthread".split()
+OPTIONS = "-std=gnu11 -O3 -fno-tree-slp-vectorize -fPIC -shared -pthread".split()
 KINDS = {
     "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "fma"),
     "avxvnni": ("avx2", "avx_vnni", "fma"),

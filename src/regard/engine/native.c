@@ -47,7 +47,7 @@ typedef int16_t Level;
 
 enum { PANEL = LANES * VECTORS, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
 /* DEPTH: inputs multiplied at once; PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
-   AHEAD: bytes of weights fetched before their turn; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
+   AHEAD: bytes of weights fetched before their turn by a block alone; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
 
 typedef struct {
     int8_t *weight; /* [outputs / PANEL, inputs / DEPTH, PANEL, DEPTH] */
@@ -319,20 +319,26 @@ static inline Ints add_products(Ints sum, Ints levels, Ints weights) {
 #endif
 }
 
-/* The products of a few rows with one panel. */
-static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel,
+/* The products of a few rows, one of so many blocks, with one panel. Weights come ahead: to a block alone its own, else those of the
+   next panel in shares, so that reading them goes on beside the products of all blocks. */
+static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel, int64_t block, int64_t blocks,
                                                            const Level *levels, const float *row_scale, Target to) {
     Ints sums[BLOCK * VECTORS], found[BLOCK * VECTORS];
     int64_t inputs = linear->inputs, first = panel * PANEL;
-    const int8_t *weight = linear->weight + first * inputs;
+    const int8_t *weight = linear->weight + first * inputs, *next = weight + PANEL * inputs + PANEL * inputs * block / blocks;
+    int64_t apart = DEPTH * PANEL / blocks;
     /* GCC keeps the sums in registers only where every loop over them is unrolled at once: none in another, none long. */
 #pragma GCC unroll 24
     for (int i = 0; i < rows * VECTORS; i++) sums[i] = VECTOR_OF(setzero)();
     for (int64_t k = 0; k < inputs; k += DEPTH, weight += DEPTH * PANEL) {
         Ints w[VECTORS], x = VECTOR_OF(setzero)();
-        for (int i = 0; i < DEPTH * PANEL; i += 64) _mm_prefetch(weight + AHEAD + i, _MM_HINT_T0);
+        if (rows >= BLOCK / 2 && blocks > 1) _mm_prefetch(next, _MM_HINT_T1), next += apart; /* smaller blocks are alone */
+        else for (int i = 0; i < DEPTH * PANEL; i += 64) _mm_prefetch(weight + AHEAD + i, _MM_HINT_T0);
 #pragma GCC unroll 4
-        for (int j = 0; j < VECTORS; j++) w[j] = weights_at(weight + DEPTH * LANES * j);
+        for (int j = 0; j < VECTORS; j++) {
+            w[j] = weights_at(weight + DEPTH * LANES * j);
+            if (rows < 4) __asm__("" : "+v"(w[j])); /* GCC would read them again for each of so few rows */
+        }
 #pragma GCC unroll 24
         for (int i = 0; i < rows * VECTORS; i++) {
             int32_t some;
@@ -367,12 +373,12 @@ static void apply(Team team, const Linear *linear, const Buffers *own, int64_t r
             const float *scale = own->scale + row;
             Target at = {to.values + row * to.stride, to.residual ? to.residual + row * to.stride : 0, to.stride, to.function};
             switch (end - row) {
-                case 1: multiply(1, linear, panel, levels, scale, at); break;
-                case 2: multiply(2, linear, panel, levels, scale, at); break;
-                case 3: multiply(3, linear, panel, levels, scale, at); break;
-                case 4: multiply(4, linear, panel, levels, scale, at); break;
-                case 5: multiply(5, linear, panel, levels, scale, at); break;
-                default: multiply(6, linear, panel, levels, scale, at);
+                case 1: multiply(1, linear, panel, block, blocks, levels, scale, at); break;
+                case 2: multiply(2, linear, panel, block, blocks, levels, scale, at); break;
+                case 3: multiply(3, linear, panel, block, blocks, levels, scale, at); break;
+                case 4: multiply(4, linear, panel, block, blocks, levels, scale, at); break;
+                case 5: multiply(5, linear, panel, block, blocks, levels, scale, at); break;
+                default: multiply(6, linear, panel, block, blocks, levels, scale, at);
             }
         }
 }

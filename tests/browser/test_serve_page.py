@@ -171,6 +171,9 @@ def test_a_file_is_translated_and_kept(page: Page, model: regard.Model, tmp_path
     )
     with page.expect_download() as download:
         page.get_by_role("link", name="Save dropped_en.md").click()
+    expect(page.locator("#source-language option:checked")).to_have_text("French, detected")
+    page.click("#swap")
+    expect(page.locator("#source-language")).to_have_value("en")
     assert Path(download.value.path()).read_text() == model.translate("Le chat dort dans la maison.")
 
 

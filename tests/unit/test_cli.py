@@ -103,8 +103,7 @@ def test_signals(folder: Path, tmp_path: Path, number: int, code: int) -> None:
 
 def test_look_chooses_the_model_that_translate_chooses() -> None:
     text = "The weather is nice today and we are going to the beach."
-    document = json.loads(run("look", text, "--json").stdout)
-    assert document["result"] == run("translate", text).stdout.rstrip("\n")
+    assert json.loads(run("look", text, "--json").stdout)["result"] == run("translate", text).stdout.rstrip("\n")
 
 
 def test_score_and_line_by_line(folder: Path, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from typer.testing import Result
 
 import regard
 from regard.api import Model
-from regard.documents.languages import declared_languages
 from regard.documents.placement import Mark, place
+from regard.documents.plain import declared_languages
 from regard.documents.segments import Code
 from regard.text.protected import placeholders
 from regard.text.words import Link
@@ -92,16 +92,15 @@ def test_what_is_refused_before_anything_is_translated(folder, page, monkeypatch
     hostile.write_bytes(b'<!DOCTYPE a [<!ENTITY b "c">]><tmx/>')
     refused(run("-m", folder, page, twin), "2 documents need a folder to go to: got none")
     refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "x is not one; make one")
-    new = page.parent / "new"
-    new.mkdir()
-    refused(run("-m", folder, page, twin, "-o", new), "got page.html twice")
+    (page.parent / "new").mkdir()
+    refused(run("-m", folder, page, twin, "-o", page.parent / "new"), "got page.html twice")
     refused(run("-m", folder, page, "Bonjour"), "give texts or documents, not both")
     refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
     refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
     refused(run("-m", folder, bad), "line 2 holds a byte that is not; name its encoding", 1)
     refused(run("-m", folder, "-i", page), "name that document without --input")
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
-    assert sorted(path.name for path in new.iterdir()) == []
+    assert list((page.parent / "new").iterdir()) == []
 
 
 XLIFF = '<xliff version="2.0" srcLang="{}" trgLang="{}"><file><unit><segment><source>Hello</source></segment></unit></file></xliff>'

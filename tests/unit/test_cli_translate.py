@@ -86,8 +86,7 @@ def test_n_best_lines_for_each_line_and_json(folder: Path) -> None:
     result = run("translate", "-m", folder, "--n-best", 3, stdin=b"Bonjour\n\n")
     lines = result.stdout.split("\n")
     assert len(set(lines[:3])) == 3 and lines[3:] == ["", "", "", ""]
-    as_arguments = run("translate", "-m", folder, "--n-best", 3, "Bonjour", "")
-    assert as_arguments.stdout == result.stdout
+    assert run("translate", "-m", folder, "--n-best", 3, "Bonjour", "").stdout == result.stdout
     flags = ("-m", folder, "--json", "--n-best", 2)
     result = run("translate", *flags, stdin="Bonjour\n\nLe chat é\n".encode())
     answers = [json.loads(line) for line in result.stdout.splitlines()]
@@ -105,8 +104,7 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: Path, mo
     for size in (1, 2, 4):
         portions = [[Line(text, "\n") for text in texts[start : start + size]] for start in range(0, len(texts), size)]
         monkeypatch.setattr(cli_lines, "arriving_lines", lambda *_, p=portions: iter(p))
-        result = run("translate", "-m", folder, *flags)
-        assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
+        assert run("translate", "-m", folder, *flags).stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
 
 
 def test_an_answer_comes_before_the_next_line_is_asked(folder: Path) -> None:
@@ -196,8 +194,7 @@ def test_a_first_line_does_not_decide_and_a_language_that_no_model_reads_is_refu
     result = run("translate", "--from", "auto", stdin="\n".join(lines).encode())
     assert result.exit_code == 0
     found = result.stdout.split("\n")[:-1]
-    french = load("fr-en")
-    assert found == [*french.translate(lines[:5]), ENGLISH_LINE]
+    assert found == [*load("fr-en").translate(lines[:5]), ENGLISH_LINE]
     german = "Der Hund schläft heute im Garten und die Katze auch, denn es ist warm."
     refused = run("translate", "--from", "auto", stdin=f"{german}\n".encode())
     assert_one_sentence(refused, 2)

@@ -72,6 +72,10 @@ CAT = {"Le": "The", "chat": "cat", "noir": "black", "dort": "sleeps"}
         ("before <b>noon</b> on <i>Monday</i>.", "avant midi, lundi.", {"noon": "midi ,", "Monday": "lundi ."}, "avant <b>midi</b>, <i>lundi</i>."),
         ("<b>Mr</b> X, <i>7 h</i>, is here", "M. X, 7 p.m., est là", {"Mr": "M .", "7 h": "7 p m"}, "<b>M.</b> X, <i>7 p.m.</i>, est là"),
         ("<b>The</b> friend till <i>then</i>", "L'ami jusqu'alors", {"The": "L", "friend": "' ami", "till": "jusqu", "then": "alors"}, "<b>L'</b>ami jusqu'<i>alors</i>"),
+        # A quotation mark is in the tag with its partner; what the source has at the end of a tag stays there.
+        ("<b>« Oui »</b>, dit Al.", '"Yes," said Al.', {"Oui": "Yes", "dit": "said", "Al": "Al"}, '<b>"Yes,"</b> said Al.'),
+        ("“<b>Stop!</b>” says Al.", '"Halte !" dit Al.', {"Stop": "Halte", "says": "dit", "!": '!'}, '"<b>Halte !</b>" dit Al.'),
+        ("Le <i>conte « A »</i> dort.", 'The "A" tale sleeps.', {"conte": "tale", "A": "A", "dort": "sleeps"}, 'The <i>"A" tale</i> sleeps.'),
         ("he said <b>softly</b>.", "dit-il.", {"softly": "."}, None),
     ],
 )  # fmt: skip
@@ -139,6 +143,14 @@ def test_a_lost_placeholder_keeps_its_place_and_words_left_out_are_translated_al
     page = b"Grand, <b>second</b> et chat"
     out = translate_document(page, ".html", lambda texts: [Answer(answers[text], links) for text in texts])
     assert out.data == b"Big <b>second one</b> cat" and "in parts" in out.warnings[0]
+    # The full stop of p.m. is the sentence's as well; the tags around a lost one keep it; no word becomes nothing.
+    answers = {"Venez à 17 h.": "Come.", "Venez {1}.": "Come {1}.", "à 17 h": "at 5 p.m."}
+    for page in ("Venez <b>à 17 h</b>.", "Venez <b>à <i>17 h</i></b>."):
+        out = translate_document(
+            page.encode(), ".html", lambda texts: [Answer(answers[text], links[:1]) for text in texts]
+        )
+        assert re.sub("</?i>", "", out.data.decode()) == "Come <b>at 5 p.m.</b>"
+    assert translate_document(b"At", ".txt", translator(lambda text: "")).data == b"At"
 
 
 def test_a_translation_has_the_edges_of_its_source() -> None:
@@ -235,7 +247,7 @@ def test_encodings() -> None:
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]
     with pytest.raises(DataError, match="must be utf-8 text: line 2 holds a byte that is not; name its"):
         translate_document("a\né".encode("latin-1"), ".txt", same)
-    with pytest.raises(DataError, match="must be text: got binary data; give it"):
+    with pytest.raises(DataError, match="must be text: got binary data, such as"):
         translate_document(b"PK\3\4\0\xff", ".txt", same, encoding="latin-1")
     assert translate_document(b"\xe9", ".txt", same, encoding="latin-1").data == b"\xe9"
     for encoding in ("no-such", "zlib"):

@@ -34,8 +34,7 @@ def members(data: bytes) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("suffix", WRITTEN)
 def test_libreoffice_opens_the_translation_with_every_text(suffix: str, tmp_path: Path) -> None:
-    page = make_document(suffix, tmp_path)
-    data = page.read_bytes()
+    data = make_document(suffix, tmp_path).read_bytes()
     wanted = SLIDES if suffix == ".pptx" else TEXT
     assert set(segment_texts(data, suffix)) == set(wanted)
     assert translate_document(data, suffix, same).data == data

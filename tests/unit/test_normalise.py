@@ -32,8 +32,7 @@ def vocabulary(*words: str, unknown: str = "") -> TokenizerBase:
     def token_strings(ids: list[int]) -> list[str]:
         return ["<0x00>" if number else "a" for number in ids]
 
-    found = SimpleNamespace(encode=encode, token_strings=token_strings, special_ids=frozenset())
-    return cast("TokenizerBase", found)
+    return cast("TokenizerBase", SimpleNamespace(encode=encode, token_strings=token_strings, special_ids=frozenset()))
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,7 @@ def test_a_reply_is_the_one_that_the_command_gives(server: Running, folders: lis
     for _ in range(3):
         messages.append({"role": "user", "content": "Hello"})
         ask = {"model": "chat", "messages": messages, "seed": 3}
-        chunks = streamed(server, CHAT, **ask)
-        reply = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+        reply = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in streamed(server, CHAT, **ask))
         assert answered(server, CHAT, **ask)["choices"][0]["message"]["content"] == reply
         assert reply == talk.say("Hello")
         messages.append({"role": "assistant", "content": reply})
@@ -119,8 +118,7 @@ def test_a_stream_is_the_same_answer_bit_by_bit(server: Running, path: str, fiel
 
 def test_log_probabilities(server: Running) -> None:
     ask = {"model": "chat", "messages": HELLO, "temperature": 0, "logprobs": True}
-    answer = answered(server, CHAT, **ask, top_logprobs=3)
-    tokens = answer["choices"][0]["logprobs"]["content"]
+    tokens = answered(server, CHAT, **ask, top_logprobs=3)["choices"][0]["logprobs"]["content"]
     for token in tokens:
         best = [each["logprob"] for each in token["top_logprobs"]]
         assert len(best) == 3 and best == sorted(best, reverse=True)
@@ -150,8 +148,7 @@ def test_the_conversation_is_read_and_a_translator_translates_its_end(server: Ru
 
     def sureness(messages: list[Any]) -> float:
         ask = {"messages": messages, "temperature": 0, "logprobs": True, "max_tokens": 1}
-        answer = answered(server, CHAT, model="chat", **ask)
-        return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
+        return float(answered(server, CHAT, model="chat", **ask)["choices"][0]["logprobs"]["content"][0]["logprob"])
 
     earlier = [
         {"role": "user", "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}]},

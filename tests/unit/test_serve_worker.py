@@ -88,8 +88,7 @@ def thread(folder: Path, request: pytest.FixtureRequest) -> Iterator[Thread]:
 
 
 def job(count: int, length: int = 5, task: TranslateTask = TASK) -> ModelJob:
-    sentences = [f"{WORDS[i % len(WORDS)]} {100 * count + i}." for i in range(count)]
-    return ModelJob(task, sentences, [length] * count)
+    return ModelJob(task, [f"{WORDS[i % len(WORDS)]} {100 * count + i}." for i in range(count)], [length] * count)
 
 
 def results(each: ModelJob) -> list[Any]:

@@ -19,12 +19,12 @@ def linked(source: str, target: str, attention: list[list[float]]) -> dict[str, 
 
 
 def test_which_word_became_which() -> None:
-    attention = [[0.8, 0.1, 0.1], [0.1, 0.2, 0.7], [0.1, 0.7, 0.2]]
-    found = linked("le chat noir", "the black cat", attention)
+    found = linked("le chat noir", "the black cat", [[0.8, 0.1, 0.1], [0.1, 0.2, 0.7], [0.1, 0.7, 0.2]])
     assert found == {"the": "le", "black": "noir", "cat": "chat"}
     # Both attend to the noun most; the article gets what is left, unless that is next to nothing.
     assert linked("le chat", "the cat", [[0.4, 0.6], [0.1, 0.9]]) == {"the": "le", "cat": "chat"}
     assert linked("le chat", "the cat", [[0.04, 0.6], [0.1, 0.9]]) == {"the": "chat", "cat": "chat"}
+    assert linked("noon on Monday", "midi lundi", [[0.34, 0.0, 0.41], [0.02, 0.15, 0.4]])["midi"] == "noon"
     assert align([], "a", [(0, 1)], "", []) == [] == align([[]], "", [], "a", [(0, 1)])
     [link] = align([[0.3, 0.2, 0.4]], "abcd e", [(0, 2), (2, 4), (4, 6)], "x", [(0, 1)])
     assert link.source == (0, 4) and link.weight == pytest.approx(0.5)

@@ -13,8 +13,8 @@ from regard.api import Model, Translation
 from regard.cli.lines import Writer, check_output, portions
 from regard.cli.model_choice import ModelChoice
 from regard.documents.document import ARCHIVES, SUFFIXES, TranslatedDocument, segment_texts, translate_document
-from regard.documents.languages import check_target, declared_languages
 from regard.documents.memory import Memory
+from regard.documents.plain import check_target, declared_languages
 from regard.documents.rendering import TranslatedText
 from regard.errors import DataError, RegardWarning, UsageError
 

@@ -1,13 +1,7 @@
 """`regard.compare`: train or load the models of a comparison, measure them, write the report.
 
-compare/   study.json     the recipe as it was read
-           text/          the prepared corpora
-           models/        the training runs
-           results/       everything that was measured; the report needs nothing else
-           figures/       PNGs
-           report.html    the report
-
-A task is one run of one model. It writes one file of results/ and is done once, in a child process.
+The folder has the recipe (study.json), text/, models/, and in results/ all that the report needs. A task is one run of
+one model. It writes one file of results/ and is done once, in a child process.
 """
 
 import dataclasses

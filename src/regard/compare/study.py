@@ -4,10 +4,7 @@ title, seeds            its title, and the seeds that every model is trained wit
 reference               the model that the others are tested against, and whose settings are varied
 [corpora.NAME]          a corpus                                CorpusConfig, and every key of a recipe's [data]
 [data] [model] [train] [decode]   settings of all models        as in a recipe for training
-[models.NAME]           the models: keys of [model] and [train] that differ, or `folder`, a finished model
-[variations.NAME]       the reference with one setting changed
-[budgets.NAME]          how long the runs are: keys of [train], such as steps or minutes
-[sweep]                 `rates`, the learning rates to try before, and keys of [train]; `rates` of a model replaces them
+[models.NAME] [variations.NAME] [budgets.NAME] [sweep]      as docs/explanation/lineage/README.md has them
 [alignment]             what the decoder attends to, against a dictionary
 `seeds` of a model, a variation or a budget replaces the seeds above. A section that is left out is not done.
 """

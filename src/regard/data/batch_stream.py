@@ -146,11 +146,9 @@ class PairStream(BatchStream):
     """The batches of a parallel corpus; use it as a context if it has workers.
 
     tokenizers: of the source and of the target; no source tokenizer, and no sources, means a language model.
-    batch_tokens: tokens of a batch, both sides and padding included.
-    num_workers: processes that build batches ahead; any number gives the same batches.
-    lanes: those of this process.
-    shuffle_window: pairs that are shuffled with one another; see `Order`.
-    folder: where the tokens of this corpus are kept, for other processes and later runs.
+    batch_tokens: tokens of a batch, both sides and padding included. num_workers: processes that build batches ahead;
+    any number gives the same batches. lanes: those of this process. shuffle_window: pairs that are shuffled with one
+    another; see `Order`. folder: where the tokens of this corpus are kept, for other processes and later runs.
     """
 
     def __init__(

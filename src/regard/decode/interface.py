@@ -41,13 +41,12 @@ class State(Protocol):
 class StepModel(Protocol):
     """A model that writes one token at a time.
 
-    A model of torch tensors also has an attribute `device`: where the tokens of the very first step
-    belong. Without one, or with None, they come as a NumPy array. A model whose logits already are
-    log-probabilities in single or double precision may say so by an attribute `normalised = True`, which
-    saves a pass. One that can search by itself has an attribute `search_whole`, a function
-    `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
-    rules, of a decoder alone also with `prefixes`, one of each output, and for sampling from a few tokens
-    with `numbers`, which identify the sources as in `search`; None where it cannot.
+    A model of torch tensors also has an attribute `device`: where the tokens of the very first step belong. Without
+    one, or with None, they come as a NumPy array. A model whose logits already are log-probabilities in single or
+    double precision may say so by an attribute `normalised = True`, which saves a pass. One that can search by itself
+    has an attribute `search_whole`, a function `(sources, config, limits) -> hypotheses` for greedy and beam search
+    without constraints, by the same rules, of a decoder alone also with `prefixes`, one of each output, and for
+    sampling from a few tokens with `numbers`, which identify the sources as in `search`; None where it cannot.
 
     One whose searches may run in several threads has an attribute `copies`: models over the same weights, one for
     each thread.

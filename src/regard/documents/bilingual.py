@@ -2,7 +2,7 @@
 
 from html import escape as quote
 
-from regard.documents.segments import Languages, Part, Segment, Slot, parts_of
+from regard.documents.segments import Languages, Part, Slot, parts_of, segments_of
 from regard.documents.xml import Element, escape, items_of, parse
 from regard.errors import DataError
 
@@ -23,7 +23,7 @@ def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         if source is None or unit.inherited("translate") == "no":
             continue
         parts = parts_of(items_of(text, source, _XLIFF_CODES), escape)
-        if _has_segment(parts) and (target is None or _is_open(text, unit, source, target)):
+        if any(segments_of(parts)) and (target is None or _is_open(text, unit, source, target)):
             slots.append(_target_slot(text, unit, source, target, parts))
     return sorted(slots, key=lambda slot: slot.start), []
 
@@ -72,7 +72,7 @@ def read_tmx(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
             num_without += 1
             continue
         parts = parts_of(items_of(text, segment, TMX_CODES), escape)
-        if _has_segment(parts):
+        if any(segments_of(parts)):
             slots += _variant_slots(text, source, target, languages[1], parts)
     warnings = [f"{num_without} unit(s) have no text in {source_language}"] if num_without else []
     return slots, warnings
@@ -96,10 +96,6 @@ def _variant_slots(text: str, source: Element, target: Element | None, language:
     if segment is None or text[segment.inner : segment.stop].strip():
         return []
     return [Slot(segment.start, segment.end, [f"<{seg}>", *parts, f"</{seg}>"])]
-
-
-def _has_segment(parts: list[Part]) -> bool:
-    return any(isinstance(part, Segment) for part in parts)
 
 
 def _space_before(text: str, element: Element) -> str:

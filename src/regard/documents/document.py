@@ -6,13 +6,13 @@ where they were. If the words of a tag have no place in the translation, they ar
 again around a placeholder for them. Such segments are doubtful, and a warning names them.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
 from regard.documents import office
-from regard.documents.languages import check_target
-from regard.documents.plain import DecodedText, decode, encode
+from regard.documents.plain import DecodedText, check_target, decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
 from regard.documents.segments import Code, Languages, Part, Reader, Segment, Slot, cancelled_when, segments_of
 from regard.errors import UsageError, suggest
@@ -162,7 +162,9 @@ def translate_segments(
         cut |= {each.segment: each.segment.without_words_of(each.lost) for each in shown if each.lost}
     if cut:
         again = translate_segments(cut.values(), translate, language)
-        found |= {segment: replace(again[each], source=segment.text, doubt=_IN_PARTS) for segment, each in cut.items()}
+        for segment, each in cut.items():
+            written = _with_single_stops(segment, again[each].written)
+            found[segment] = TranslatedSegment(segment.text, written, _IN_PARTS)
     found |= _in_parts([segment for segment in left if segment not in cut], translate, language)
     return known | {segment: found[each] for segment, each in filled.items()}
 
@@ -202,12 +204,16 @@ def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) 
             raw = part if isinstance(part, str) else part.raw
             new = answers[part].written if part in answers else raw
             # A word that a comma separated from a placeholder must not touch it now.
-            target += " " * (_touch(target, new) and not _touch(source, raw)) + new
+            touch = [left[-1:].isalnum() and right[:1].isalnum() for left, right in ((source, raw), (target, new))]
+            target += " " * (touch == [False, True]) + new
             source += raw
-        target = target if target == segment.raw else segment.finish(target)
+        target = target if target == segment.raw else segment.finish(_with_single_stops(segment, target))
         found[segment] = TranslatedSegment(segment.text, target, _IN_PARTS)
     return found
 
 
-def _touch(left: str, right: str) -> bool:
-    return left[-1:].isalnum() and right[:1].isalnum()
+def _with_single_stops(segment: Segment, written: str) -> str:
+    """Without the full stop behind a tag that ends in one already, as in `5 p.m.</b>.`"""
+    codes = {re.escape(item.raw) for item in segment.items if isinstance(item, Code) and item.raw}
+    doubled = re.compile(rf"(?<=\w)\.((?:{'|'.join(codes)})*)\.(?![.\w])")
+    return written if doubled.search(segment.raw) else doubled.sub(r".\1", written)

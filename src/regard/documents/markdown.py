@@ -6,17 +6,31 @@ both are enough to find everything again in the file.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
+from markdown_it import MarkdownIt, rules_inline
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from regard.documents import html
-from regard.documents.markdown_parser import markdown_parser
 from regard.documents.markup import inline_items, text_with_references
-from regard.documents.segments import LINE, Code, Item, Languages, Part, Segment, Slot, TextRun, code_with, parts_of
+from regard.documents.segments import (
+    LINE,
+    Code,
+    Item,
+    Languages,
+    Part,
+    Segment,
+    Slot,
+    TextRun,
+    check_cancelled,
+    code_with,
+    parts_of,
+)  # fmt: skip
 from regard.text import Span
 
 _MAX_WORK = 10_000_000
@@ -45,6 +59,11 @@ _HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*\\)$")
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
 """a beginning that would make something else of a paragraph"""
 _ONLY_AT_A_START = ".)-+"  # marks only at the beginning of a paragraph, where `_with_plain_start` escapes them
+_OTHER = re.compile(
+    r"(?P<math>\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d))|\[\^[^\[\]\s]{1,100}\]"
+    r"|<(?P<address>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}|[^\s<>@]{1,200}@[^\s<>@]{1,200})>"
+)
+"""mathematics, the mark of a footnote, an address"""
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
@@ -71,7 +90,7 @@ class _MarkdownReader:
         if front := _LEFT_ALONE.match(self.text):
             yield from map(_field_slot, _SEEN_FIELD.finditer(self.text, 0, front.end()))
         level, row, is_head = 0, -1, False
-        for token in markdown_parser().parse(plain, self.env):
+        for token in _parser().parse(plain, self.env):
             if token.type in ("heading_open", "heading_close"):
                 level = int(token.tag[1]) if token.nesting > 0 else 0
             elif token.type in ("thead_open", "thead_close"):
@@ -151,7 +170,7 @@ class _MarkdownReader:
         """The items of a paragraph; in the file, other signs may stand for its line ends and the spaces after them."""
         if text.count("[") * len(text) > _MAX_WORK:
             return _as_in_file(inline_items(text), in_file)
-        parser = markdown_parser()
+        parser = _parser()
         found: list[Item] = []
         opened: list[tuple[int, int]] = []
         run, at = "", 0
@@ -239,3 +258,40 @@ def _with_plain_start(written: str) -> str:
     match = _NOT_A_START.match(written)
     at = match.end() if match and match.group().isdigit() else 0
     return f"{written[:at]}\\{written[at:]}" if match else written
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with tables, strikethrough and mathematics; each inline mark notes where it ends."""
+    parser = MarkdownIt("commonmark")
+    parser.enable(["table", "strikethrough"])
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.inline.ruler.disable(["newline", "autolink", "entity"])
+    parser.inline.ruler2.disable("fragments_join")
+    parser.inline.ruler.before("escape", "other", _noting_its_end(_other_mark))
+    parser.inline.ruler.at("backticks", _noting_its_end(rules_inline.backtick))
+    parser.inline.ruler.at("link", _noting_its_end(rules_inline.link))
+    parser.inline.ruler.at("image", _noting_its_end(rules_inline.image))
+    return parser
+
+
+def _noting_its_end(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    def noting(state: StateInline, silent: bool) -> bool:
+        num_tokens = len(state.tokens)
+        is_found = rule(state, silent)
+        if is_found and not silent and len(state.tokens) > num_tokens:
+            state.tokens[-1].meta["end"] = state.pos
+        return is_found
+
+    return noting
+
+
+def _other_mark(state: StateInline, silent: bool) -> bool:
+    check_cancelled()
+    match = _OTHER.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        state.push("code_inline", "", 0).content = match["math"] or match["address"] or ""
+    state.pos = match.end()
+    return True

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from regard.documents.punctuation import KINDS, with_own_signs
 from regard.documents.segments import Code
 from regard.text import Span
 from regard.text.words import Link
@@ -25,8 +26,6 @@ _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
 _MIN_WEIGHT = 0.25
 """minimum weight of the strongest link of a tag's words; a weaker one means that the model has left these words out"""
-_KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind}
-"""signs by what they are: ends, quotation marks, brackets, dashes"""
 _STRING = re.compile(r"[^\s\"'’“”«»(){}\[\].,;:!?…][^\s\"'’“”«»(){}\[\],;!?…]*(?<![.:])")
 """letters and signs without a space, such as an address"""
 
@@ -73,7 +72,7 @@ class _Planner:
         whole = [*whole, *(span for span in joined if not overlaps_any(span, whole))]
         words = (match.span() for match in _WORD.finditer(target))
         self.words = sorted([*(word for word in words if not overlaps_any(word, whole)), *whole])
-        self.kinds = {word: _KINDS.get(target[slice(*word)]) for word in self.words}
+        self.kinds = {word: KINDS.get(target[slice(*word)]) for word in self.words}
         linked = ((link, word) for link in links or () for word in self.words if overlap(link.target, word))
         spoken = ((link, word) for link, word in linked if link.target == word or target[slice(*link.target)].isalnum())
         self.links = [(link.source, word, link.weight) for link, word in spoken]
@@ -97,7 +96,7 @@ class _Planner:
             open_pairs.remove(best)
             span = span or self._span_of_neighbour_word(best.source, room, list(found.values()))
             if span is not None:
-                found[best] = self._without_outer_signs(best.source, span)
+                found[best] = self._with_own_signs(best.source, span, room, list(found.values()))
             elif any(map(str.isalnum, self.source[slice(*best.source)])):
                 self.placement.lost.append(best.first)
                 elements.remove(best)
@@ -150,7 +149,7 @@ class _Planner:
                 is_inside = overlap(ours, source)
                 scores[word] += weight if is_inside else -weight
                 # A sign alone stands for no word: the model has left out what the tag holds.
-                is_sign = self.kinds[word] and not _KINDS.get(self.source[slice(*source)])
+                is_sign = self.kinds[word] and not KINDS.get(self.source[slice(*source)])
                 owned |= {word} if is_inside and not is_sign else set()
         best: tuple[float, Span | None] = (0.0, None)
         sum_, start, is_owned = 0.0, -1, False
@@ -169,17 +168,13 @@ class _Planner:
             best = 0.0, max(free, key=scores.__getitem__)
         return best
 
-    def _without_outer_signs(self, source: Span, span: Span) -> Span:
-        """The run without punctuation at its ends, where the source has none of its kind."""
-        words, goes_on = _WORD.findall(self.source, *source), self.source[source[1] : source[1] + 1].isspace()
-        run = [word for word in self.words if _is_in(word, span)]
-        while len(run) > 1 and self.kinds[run[0]] not in (None, _KINDS.get(words[0])):
-            run.pop(0)
-        while len(run) > 1 and self.kinds[run[-1]] not in (None, _KINDS.get(words[-1])):
-            if goes_on and self.target[run[-1][0]] == "." and run[-1][1] < len(self.target):
-                break  # a full stop like that of Mrs.
-            run.pop()
-        return run[0][0], run[-1][1]
+    def _with_own_signs(self, source: Span, span: Span, room: Span, taken: Sequence[Span]) -> Span:
+        own, goes_on = _WORD.findall(self.source, *source), self.source[source[1] : source[1] + 1].isspace()
+        indices = [index for index, word in enumerate(self.words) if _is_in(word, span)]
+        free = {index for index, word in enumerate(self.words) if _is_in(word, room) and not overlaps_any(word, taken)}
+        words = [self.target[slice(*word)] for word in self.words]
+        run = with_own_signs(own, goes_on, range(indices[0], indices[-1] + 1), words, free)
+        return self.words[run[0]][0], self.words[run[-1]][1]
 
     def _span_of_neighbour_word(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
         """For a short word without a link: languages often say it with the next word, or with the one before."""

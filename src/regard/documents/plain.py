@@ -1,4 +1,4 @@
-"""A file's bytes as text and back, in the encoding that the file declares; and the reader of plain text.
+"""A file's bytes as text and back, in the encoding that it declares; the languages that it declares; and plain text.
 
 Of plain text each line is a paragraph, except for wrapped lines, which are one.
 """
@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from regard.documents.markup import text_items
 from regard.documents.segments import LINE, Languages, Slot, parts_of
 from regard.errors import DataError, UsageError
+from regard.text.language import main_language
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SLOW = ("idna", "punycode")  # encodings of names, which would take hours for a file
+_CONTROL = re.compile(
+    rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]"
+)  # bytes that a text hardly has, in any encoding of narrow letters
 _NUM_FIRST = 4096  # bytes in which a file declares its encoding
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _HTML = re.compile(rb"""(?i)<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""")
@@ -23,7 +27,21 @@ _DECLARATIONS = {
     **dict.fromkeys((".xliff", ".xlf", ".tmx"), (_XML,)),
     **dict.fromkeys((".po", ".pot"), (_PO,)),
 }
-
+_NUM_LANGUAGES = 100_000  # characters in which a file declares its languages
+_CODE = r"""\s*["']?([A-Za-z]{2,3}(?:[-_]\w{2,8})*)\b"""
+_LANGUAGES = {
+    **dict.fromkeys((".html", ".htm", ".xhtml"), (rf"(?is)<html\b[^>]*?\s(?:xml:)?lang\s*={_CODE}", "")),
+    **dict.fromkeys((".po", ".pot"), ("", rf'(?m)^"Language:{_CODE}(?:[@.][\w.-]+)?\\n"')),
+    **dict.fromkeys(
+        (".xliff", ".xlf"),
+        (
+            rf"<(?:\w+:)?(?:xliff|file)\b[^>]*?\s(?:srcLang|source-language)={_CODE}",
+            rf"<(?:\w+:)?(?:xliff|file)\b[^>]*?\s(?:trgLang|target-language)={_CODE}",
+        ),
+    ),
+    ".tmx": (rf"<header\b[^>]*?\ssrclang={_CODE}", ""),
+    ".epub": (rf"<(?:\w+:)?language\b[^>]*>{_CODE}", ""),
+}
 
 # Wrapped lines of prose are all about as long; those of a list or a poem seldom are.
 _WRAPPED_LENGTH = 40  # minimum length of a wrapped line, in characters
@@ -41,21 +59,22 @@ def decode(data: bytes, suffix: str, encoding: str | None = None) -> DecodedText
     """The text of a file; the error names the line of a byte that does not belong there."""
     mark = next((mark for mark in _BYTE_ORDER_MARKS if encoding is None and data.startswith(mark)), b"")
     encoding = encoding or _BYTE_ORDER_MARKS.get(mark) or _declared(data, suffix) or "utf-8"
-    if b"\0" in data and not re.search("16|32", encoding):
-        raise DataError("the file must be text: got binary data; give it its own suffix, or name its encoding")
     try:
+        if b"\0" in data and not re.search("16|32", encoding):
+            raise UnicodeDecodeError(encoding, data, data.index(b"\0"), len(data), "no text holds this byte")
         if codecs.lookup(encoding).name in _SLOW:
             raise LookupError(encoding)
         content = data[len(mark) :].decode(encoding)
     except UnicodeDecodeError as error:
+        if b"\0" in data or len(_CONTROL.findall(data)) > len(data) / 100:
+            told = "the file must be text: got binary data, such as an image or an archive"
+            raise DataError(f"{told}; give it its own suffix, or name its encoding if it is UTF-16") from error
         line = data.count(b"\n", 0, error.start + len(mark)) + 1
-        raise DataError(
-            f"the file must be {encoding} text: line {line} holds a byte that is not; name its encoding, such as cp1252"
-        ) from error
+        told = f"the file must be {encoding} text: line {line} holds a byte that is not"
+        raise DataError(f"{told}; name its encoding, such as cp1252") from error
     except (LookupError, ValueError) as error:
-        raise UsageError(
-            f"an encoding must be one that Python knows: got {encoding!r}; name it, such as utf-8"
-        ) from error
+        told = f"an encoding must be one that Python knows: got {encoding!r}"
+        raise UsageError(f"{told}; name it, such as utf-8") from error
     return DecodedText(content, encoding, mark)
 
 
@@ -79,6 +98,31 @@ def _declared(data: bytes, suffix: str) -> str | None:
             if not name.lower().startswith("utf-16") and name != "CHARSET":
                 return name
     return None
+
+
+def declared_languages(data: bytes, suffix: str, encoding: str | None = None) -> Languages:
+    """The codes of both languages without countries; empty where the file says nothing."""
+    if suffix not in _LANGUAGES:
+        return "", ""
+    if suffix == ".epub":
+        from regard.documents.office import read_members
+
+        members = read_members(data, suffix).items()
+        text = "".join(decode(content, ".xhtml").content for name, (content, _) in members if name.endswith(".opf"))
+    else:
+        text = decode(data, suffix, encoding).content
+    source, target = (re.search(pattern, text[:_NUM_LANGUAGES]) if pattern else None for pattern in _LANGUAGES[suffix])
+    return main_language(source[1]) if source else "", main_language(target[1]) if target else ""
+
+
+def check_target(data: bytes, suffix: str, language: str, encoding: str | None = None) -> None:
+    """A file that names its target language gets no other one."""
+    wanted = declared_languages(data, suffix, encoding)[1]
+    if wanted and language and wanted != main_language(language):
+        raise DataError(
+            f"the translation must be in {wanted}, as the file declares: got {language}; "
+            f"name a model that writes {wanted}, or change the declaration"
+        )
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:

@@ -1,8 +1,4 @@
-"""A segment as the model sees it, and its translation as the file has it.
-
-A model has learnt sentences. It may make one of a heading, a table cell or a button, and it may end a line of subtitles
-that goes on in the next. So a translation begins and ends as its source does.
-"""
+"""A segment as the model sees it, and its translation as the file has it."""
 
 import re
 from bisect import bisect
@@ -13,6 +9,7 @@ from itertools import count
 from typing import Protocol
 
 from regard.documents.placement import Mark, overlaps_any, place
+from regard.documents.punctuation import with_edges_of
 from regard.documents.segments import Code, Item, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
 from regard.text import Span
@@ -25,18 +22,9 @@ _MAX_CODES = 200  # codes of a segment; with more, only the source's order is su
 _NUM_NEXT = 8  # items after an object that are looked at
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
-_SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")  # a space that may become a line end; French marks keep theirs
-
-_MARKS = ".…:;,!?。：；，！？、؟۔।"
-_WESTERN = str.maketrans("。：；，！？、؟۔।", ".:;,!?,?..")
-_CLOSERS = " \t\xa0\u202f\"'’”»)]}*_"
 _OPENERS = "([{«\"'“‘’"
-_DASHES = "-–—•·*"
-_DASH = re.compile(rf"[{_DASHES}]\s+")
-_INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
-"""a last word to which the full stop belongs, such as p.m."""
-_NUM_INITIALS = 20  # characters at the end that are searched for initials
-_LAST_WESTERN = "\u052f"  # last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic
+_KEPT = 100.0  # weight of the link of a placeholder: more than that of all words around it
+_SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")  # a space that may become a line end; French marks keep theirs
 
 
 class TranslatedText(Protocol):
@@ -109,7 +97,7 @@ class ShownSegment:
         if target == self.text:
             return self.segment.raw
         kept = self._find_kept(target)
-        if kept is None:
+        if kept is None or not any(map(str.isalnum, target)):
             return None
         whole = [span for span, _, _ in kept]
         links = self._links(translated.alignment, kept, num_lost)
@@ -147,10 +135,11 @@ class ShownSegment:
         if not self.kept:
             return []
         waiting: dict[str, list[tuple[Span, Code]]] = {}
-        for span, shown, code in self.kept:
-            waiting.setdefault(shown, []).append((span, code))
-        pattern = "|".join(map(_bounded, sorted(waiting, key=len, reverse=True)))
-        matches = list(re.finditer(pattern, target))
+        for span, name, code in self.kept:
+            waiting.setdefault(name, []).append((span, code))
+        shown = "|".join(map(re.escape, sorted(waiting, key=len, reverse=True)))
+        # A letter at its edge must not touch another one.
+        matches = list(re.finditer(rf"(?:\b|(?!\w))(?:{shown})(?:\b|(?<!\w))", target))
         if Counter(match.group() for match in matches) != Counter(each[1] for each in self.kept):
             return None
         found = []
@@ -167,7 +156,7 @@ class ShownSegment:
         """The model's links, with the placeholders' own in place of what it found for their parts."""
         if links is None:
             return None
-        found = [Link(source, target, 1.0) for target, source, _ in kept]
+        found = [Link(source, target, _KEPT) for target, source, _ in kept]
         targets, sources = [each[0] for each in kept], [each[1] for each in kept]
         for link in links:
             target = max(0, link.target[0] - num_lost), max(0, link.target[1] - num_lost)
@@ -214,59 +203,6 @@ def _spaced(code: Code, target: str, at: int) -> str:
     took_space = code.kind in ("alone", "object") and code.raw.endswith(" ")
     is_after_word = bool(target[:at]) and not target[at - 1].isspace()
     return f" {code.raw[:-1]}" if took_space and is_after_word else code.raw
-
-
-def _bounded(shown: str) -> str:
-    """The text as a pattern; a letter at its edge must not touch another one."""
-    before = r"(?<!\w)" if re.match(r"\w", shown) else ""
-    after = r"(?!\w)" if re.match(r"\w", shown[::-1]) else ""
-    return f"{before}{re.escape(shown)}{after}"
-
-
-def with_edges_of(source: str, target: str, language: str) -> tuple[str, int]:
-    """The translation with the source's capital and end marks, and how many characters its beginning lost.
-
-    >>> with_edges_of("Name", "– Nom :", "fr"), with_edges_of("Save…", "Enregistrer.", "fr")
-    (('Nom', 2), ('Enregistrer…', 0))
-    >>> with_edges_of("Je sais,", "I know.", "en"), with_edges_of("à 17 h", "at 5 p.m.", "en")
-    (('I know,', 0), ('at 5 p.m.', 0))
-    """
-    dash = None if source[:1] in _DASHES else _DASH.match(target)
-    num_lost = dash.end() if dash else 0
-    target = _with_end_of(source, target[num_lost:], language)
-    if source[:1].isupper() and target[:1].islower() and len(target[0].upper()) == 1:
-        target = target[0].upper() + target[1:]
-    return target, num_lost
-
-
-def _with_end_of(source: str, target: str, language: str) -> str:
-    wanted, got = _end_marks(source), _end_marks(target)
-    words = target[: len(target) - len(got)]
-    if not any(map(str.isalnum, words)) or wanted == got:
-        return target
-    if _kinds(wanted) == _kinds(got):
-        # Only the spelling of three dots may differ.
-        return words + wanted if "…" in wanted + got else target
-    if any(_INITIALS.search(text[-_NUM_INITIALS:]) for text in (source, target)):
-        return target
-    if not wanted:
-        return target if _kinds(_end_marks(source.rstrip(_CLOSERS))) else words
-    has_them_inside = _kinds(_end_marks(target.rstrip(_CLOSERS))) == _kinds(wanted)
-    if has_them_inside or words.rstrip(_CLOSERS)[-1:] > _LAST_WESTERN:
-        return target
-    marks = wanted.strip().translate(_WESTERN)
-    is_spaced = language[:2] == "fr" and marks[0] in ":;!?"
-    return f"{words} {marks}" if is_spaced else words + marks
-
-
-def _end_marks(text: str) -> str:
-    """The marks at the end of a text, with the space before them."""
-    words = text.rstrip(_MARKS)
-    return text[len(words.rstrip()) :] if len(words) < len(text) else ""
-
-
-def _kinds(marks: str) -> frozenset[str]:
-    return frozenset(marks.strip().translate(_WESTERN).replace("...", "…"))
 
 
 def place_key(key: Code, target: str, taken: Sequence[tuple[int, int]]) -> int | None:

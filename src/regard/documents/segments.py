@@ -95,10 +95,11 @@ class Segment:
         return "".join(item.raw for item in self.items)
 
     def without_words_of(self, lost: Sequence[int]) -> Segment:
-        """With an object in place of each pair of tags without a place; its words are a segment of their own."""
+        """With an object in place of each outermost pair of tags around words without a place; these are segments."""
         items = list(self.items)
         pairs = partners(items)
-        for place in reversed(lost):
+        outermost = {min(start for start, end in pairs.items() if start <= place <= end) for place in lost}
+        for place in sorted(outermost, reverse=True):
             after = pairs[place] + 1
             inside = parts_of(items[place + 1 : after - 1], self.escape, self.has_same_marks)
             parts = (items[place].raw, *inside, items[after - 1].raw)

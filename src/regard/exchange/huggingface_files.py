@@ -1,13 +1,6 @@
 """The files of Hugging Face folders: their weights, and their tokenizers in both directions.
 
-Weights are safetensors in one or several files, or the tensors of a pickle if the user asks for it.
-
-    marian       source.spm, target.spm, vocab.json
-    t5           tokenizer.json, or spiece.model
-    llama        tokenizer.json, or tokenizer.model
-    gpt2, bart   tokenizer.json, or vocab.json and merges.txt
-    bert         tokenizer.json, or vocab.txt
-    pegasus      tokenizer.json
+docs/how-to/exchange.md lists them. Weights may be the tensors of a pickle if the user asks for it.
 
 A folder of sentence-transformers says besides in modules.json and 1_Pooling/config.json how a text gets one vector.
 """

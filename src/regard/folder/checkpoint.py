@@ -35,9 +35,8 @@ def save(
 ) -> None:
     """Write a whole model folder, or none of it.
 
-    `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them.
-    `graphs` writes the engine's graphs into a folder that has everything else. An existing model is replaced;
-    other files stay.
+    `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them. `graphs`
+    writes the engine's graphs into a folder that has everything else. An existing model is replaced; other files stay.
     """
     folder = Path(folder).resolve()
     assert manifest.tokenizer.names <= files.keys(), "a file of the tokenizer is not given"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.documents.document import SUFFIXES, segment_texts
-from regard.documents.languages import declared_languages
+from regard.documents.plain import declared_languages
 from regard.serve.answers import document_threads, translate, translate_file
 from regard.serve.models import AUTO, Models, Translators
 from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text

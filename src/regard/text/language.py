@@ -60,9 +60,7 @@ def right_language(side: str, judged: Mapping[str, int], declared: str, notes: l
 
 def detector() -> Detect | None:
     """A function from a line to its language and the probability of it; None if no detector is installed."""
-    if _model() is None:
-        return None
-    return lambda line: _predict(line[:_NUM_CHARACTERS], 1)[0]
+    return None if _model() is None else lambda line: _predict(line[:_NUM_CHARACTERS], 1)[0]
 
 
 def rank(text: str) -> list[tuple[str, float]]:
@@ -122,9 +120,7 @@ def sure_language(text: str, either: tuple[str, str] | None = None) -> str:
     if probability >= (_SURE if has_enough(text) else _SURE_OF_FEW):
         return language
     scores = [(dict(ranked).get(each, 0.0), each) for each in either or ()]
-    if scores and max(scores)[0] > _TIMES_LIKELIER * min(scores)[0]:
-        return max(scores)[1]
-    return ""
+    return max(scores)[1] if scores and max(scores)[0] > _TIMES_LIKELIER * min(scores)[0] else ""
 
 
 def language_of_all(texts: Sequence[str], either: tuple[str, str]) -> str:

@@ -40,9 +40,9 @@ def align(
 ) -> list[Link]:
     """A link for each word of the target, by cross-attention [target tokens, source tokens], ends left out or not.
 
-    Attention is summed over the tokens of the words on both sides. The strongest makes a link first, and two words that
-    are linked are taken: an article would otherwise go to its noun, which everyone attends to. A word left over goes to
-    the one that it attended to most.
+    Attention is summed over the tokens of the words on both sides. The link first that holds most of all that both of its
+    words have, and two words that are linked are taken: an article would otherwise go to its noun, which everyone attends
+    to. A word left over goes to the one that it attended to most.
     """
     source_words, target_words = words(source), words(target)
     if not source_words or not target_words or not len(attention):
@@ -53,11 +53,10 @@ def align(
     found = found / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
     linked: dict[int, int] = {}
     taken: set[int] = set()
-    for index in np.argsort(-found, axis=None).tolist():
+    shared = found**2 / np.maximum(found.sum(axis=0) * found.sum(axis=1, keepdims=True), 1e-9)
+    for index in np.argsort(-shared, axis=None).tolist():
         row, place = divmod(index, found.shape[1])
-        if found[row, place] < _MIN_ATTENTION:
-            break
-        if row not in linked and place not in taken:
+        if found[row, place] >= _MIN_ATTENTION and row not in linked and place not in taken:
             linked[row] = place
             taken.add(place)
     places = [linked.get(row, most) for row, most in enumerate(found.argmax(axis=1).tolist())]

@@ -1,13 +1,6 @@
 """A small student from a teacher's translations: sequence-level knowledge distillation (Kim and Rush 2016).
 
-runs/small/  reverse/      text of the target language, translated into sources by a reverse teacher
-             teacher/      for each source its translation, and why it teaches nothing if so
-             pairs.tsv     the pairs kept, source TAB target
-             counts.json   lines read, and lines dropped by reason
-             model/        the student's training run, and the finished student
-             teacher.json  the teacher's scores on the student's test sets
-
-A stage is a file or folder, which is complete when the next one begins: the same command continues after any end.
+A stage is a file or folder (docs/how-to/distil.md): the same command continues after any end.
 """
 
 import json

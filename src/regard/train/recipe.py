@@ -1,14 +1,8 @@
 """The request for a run: the settings a user has given, from a recipe, from flags and from `--set key=value`.
 
-    [data]     which text                      DataConfig
-    [model]    what the weights are            ModelConfig, and `size`, the named starting point
-    [train]    how to train                    TrainConfig
-    [decode]   how the test set is translated  DecodeConfig
-    [generate] how the model chats and writes  GenerateConfig
-
-File names in a recipe are relative to the current folder, as on the command line; those under `data/` are relative
-to the folder given with --data, where `regard data get` puts them. `extends = "fr-en"` before the sections takes all
-else from another recipe, named, or a file beside this one.
+Its sections are those of docs/reference/settings.md; [model] has besides `size`, the named starting point. File names are
+relative to the current folder, as on the command line; those under `data/` to the folder given with --data, where `regard
+data get` puts them. `extends = "fr-en"` takes all else from another recipe, named, or a file beside this one.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ runs/mine/   run.json          every setting, the chosen ones included
              checkpoints/      to resume from
              best/             weights of the best validations
              snapshots/        small copies of the weights on the way, for `regard look`
-             config.json, model.safetensors, tokenizer.model, README.md, encoder.onnx, decoder.onnx:
-                               the finished model
+             model.safetensors ...   the finished model
 """
 
 import dataclasses

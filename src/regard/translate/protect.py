@@ -182,7 +182,8 @@ def _placed_tags(tags: Sequence[ProtectedSpan]) -> dict[ProtectedSpan, tuple[Cod
     A tag that is opened and never closed may be a name, and is masked as one.
     """
     kinds: list[CodeKind] = ["close" if _closes(each, tags[:at]) else "open" for at, each in enumerate(tags)]
-    codes = [Code(each.text, kind, name=_name(each.text)) for each, kind in zip(tags, kinds, strict=True)]
+    names = [(each.text.strip("</>").split() or [""])[0] for each in tags]
+    codes = [Code(each.text, kind, name=name) for each, kind, name in zip(tags, kinds, names, strict=True)]
     pairs = partners(codes)
     alone = [each.raw.endswith("/>") or each.name.lower() in _VOID for each in codes]
     chosen = [at for at in range(len(tags)) if at in pairs or alone[at]]
@@ -195,7 +196,3 @@ def _closes(tag: ProtectedSpan, before: Sequence[ProtectedSpan]) -> bool:
         return tag.text.startswith("</")
     # A mark of stress is the same at both ends.
     return sum(each.text == tag.text for each in before) % 2 == 1
-
-
-def _name(tag: str) -> str:
-    return tag.strip("</>").split()[0] if tag.strip("</>") else ""

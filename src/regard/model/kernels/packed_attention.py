@@ -2,11 +2,10 @@
 
     context = softmax(Q K^T / sqrt(d_k)) V   for the keys of the query's own sentence
 
-Vaswani et al. 2017, section 3.2.1; the running softmax, and the backward pass that computes the weights
-anew from their logarithmic sums, follow Dao et al. 2022 (algorithms 1 and 4). Each program takes a block of
-neighbouring queries with all the keys that any of them may see. Sentences are short, so a block holds
-several of them and needs little more than its own width of keys: kernels that take one sentence at a time
-leave most of the same matrix unit empty.
+Vaswani et al. 2017, section 3.2.1; the running softmax, and the backward pass that computes the weights anew from
+their logarithmic sums, follow Dao et al. 2022 (algorithms 1 and 4). Each program takes a block of neighbouring queries
+with all the keys that any of them may see. Sentences are short, so a block holds several of them and needs little more
+than its own width of keys: kernels that take one sentence at a time leave most of the same matrix unit empty.
 
 Differs from the paper: nowhere.
 """
@@ -162,10 +161,9 @@ def packed_attention(
 ) -> tuple[Float[Tensor, "queries heads head_dim"], Float[Tensor, "heads queries"]]:
     """The context, and the logarithm (to base 2) of each query's sum over its keys.
 
-    projected: queries, keys and values, some of them side by side in one tensor: their gradients then come
-    in one as well, and nothing has to be put together again.
-    Query `i` sees the keys from `first_key[i]` up to and without `last_key[i]`; the other two say the
-    same the other way round. All four never fall from one place to the next.
+    projected: queries, keys and values, some of them side by side in one tensor: their gradients then come in one as
+    well, and nothing has to be put together again. Query `i` sees the keys from `first_key[i]` up to and without
+    `last_key[i]`; the other two say the same the other way round. All four never fall from one place to the next.
     """
     query, key, value = _separate(projected)
     num_queries, num_heads, head_dim = query.shape

@@ -28,8 +28,7 @@ from regard.trace import Trace, keep
 class AdditiveEnergies(torch.autograd.Function):
     """v . tanh(query + key) for every pair of them.
 
-    There are target words times source words of them: the backward pass computes them again instead of
-    storing them.
+    There are target words times source words of them: the backward pass computes them again instead of storing them.
     """
 
     @staticmethod

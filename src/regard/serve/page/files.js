@@ -4,8 +4,12 @@ import { eitherWay } from "./direction.js";
 import { get, make } from "./dom.js";
 import * as server from "./server.js";
 
-/** @param {ServerState} state @param {() => { source: string, target: string }} languages */
-export function openFiles(state, languages) {
+/**
+ * @param {ServerState} state
+ * @param {() => { source: string, target: string }} languages
+ * @param {(found: { source: string, sure: boolean }, target: string) => void} follow
+ */
+export function openFiles(state, languages, follow) {
 	const input = get("file", HTMLInputElement);
 	const drop = get("drop", HTMLElement);
 	input.accept = state.files.join(",");
@@ -18,6 +22,7 @@ export function openFiles(state, languages) {
 		try {
 			const { found, target } = await eitherWay(state, { file, ...languages() }, server.translateFile);
 			const { path } = found;
+			follow(found, target);
 			if (found.source === target) status.before(make("span", { className: "note", text: "as it was: " }));
 			const blob = await server.download(path);
 			const name = path.slice(path.lastIndexOf("/") + 1).replace(/^[^.]*\./, "");

@@ -68,7 +68,7 @@ export async function look(request) {
 
 /**
  * @param {{ file: File, source: string, target: string }} request
- * @returns {Promise<{ path: string, source: string }>} where it can be fetched, and its language
+ * @returns {Promise<{ path: string, source: string, sure: boolean }>} where it can be fetched, and its language
  */
 export async function translateFile({ file, source, target }) {
 	const form = new FormData();
@@ -76,7 +76,8 @@ export async function translateFile({ file, source, target }) {
 	form.set("source", source);
 	form.set("target", target);
 	const answer = await (await ask("translate_file", { method: "POST", body: form })).json();
-	return { path: new URL(answer.translatedFileUrl).pathname, source: answer.detectedLanguage?.language ?? source };
+	const found = answer.detectedLanguage ?? { language: source };
+	return { path: new URL(answer.translatedFileUrl).pathname, source: found.language, sure: !found.warning };
 }
 
 /** @param {string} path @returns {Promise<Blob>} */

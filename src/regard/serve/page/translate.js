@@ -22,6 +22,7 @@ export function openTranslate(state) {
 	/** @type {AbortController | null} */
 	let asking = null;
 	let timer = 0;
+	let language = ""; // as it was found
 
 	const sources = [...new Set(state.pairs.map((pair) => pair.source))];
 	const detect = make("option", { value: AUTO, text: "Detect language" });
@@ -41,9 +42,16 @@ export function openTranslate(state) {
 	/** @param {string} code @returns {string} */
 	const nameOf = (code) => state.languages[code] ?? code;
 
+	/** The languages are those that were found. @param {{ source: string, sure: boolean }} found @param {string} target */
+	function follow(found, target) {
+		to.value = target;
+		language = found.source;
+		if (from.value === AUTO) detect.textContent = `${nameOf(language)}, ${found.sure ? "detected" : "a guess"}`;
+	}
+
 	/** With both directions there is a way back, also where the language was found out. */
 	function wayBack() {
-		const start = from.value === AUTO ? result.language : from.value;
+		const start = from.value === AUTO ? language : from.value;
 		return state.pairs.find((pair) => pair.source === to.value && (!start || pair.target === start));
 	}
 
@@ -53,6 +61,7 @@ export function openTranslate(state) {
 		const kept = text.length > state.characters ? "" : text;
 		sessionStorage.setItem(KEPT, JSON.stringify([kept, from.value, to.value]));
 		detect.textContent = "Detect language";
+		language = "";
 		sentence.close();
 		get("count", HTMLElement).textContent = `${[...text].length} / ${state.characters}`;
 		if (!text.trim()) {
@@ -71,7 +80,7 @@ export function openTranslate(state) {
 			copy.disabled = !found.text;
 			const name = nameOf(found.source);
 			const hasLetters = found.probability !== 0 || !found.sure;
-			if (from.value === AUTO && hasLetters) detect.textContent = `${name}, ${found.sure ? "detected" : "a guess"}`;
+			if (hasLetters) follow(found, target);
 			if (!found.sure) say(status, `The language is not sure: this was read as ${name}.`);
 			else if (found.source !== target || !hasLetters) say(status, "");
 			else say(status, `${name} already: no model here translates it`);
@@ -115,7 +124,11 @@ export function openTranslate(state) {
 		translate();
 	});
 	copies(copy, () => result.text);
-	openFiles(state, () => ({ source: from.value, target: to.value }));
+	const languages = () => ({ source: from.value, target: to.value });
+	openFiles(state, languages, (found, target) => {
+		// The languages of a text that is there are its own.
+		if (!source.value.trim()) follow(found, target);
+	});
 	const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null") ?? [source.value, AUTO, ""];
 	[source.value, from.value] = kept;
 	if (!from.value) from.value = AUTO;

@@ -13,7 +13,7 @@ function shares(words, tokens) {
 	return words.map(([start, end]) => tokens.map(([from, to]) => Math.max(Math.min(end, to) - Math.max(start, from), 0) / Math.max(to - from, 1)));
 }
 
-/** A link for each word of the target; the strongest first, and two words that are linked are taken. @param {ArrayLike<number>[]} attention of each target token over the source @param {string} source @param {Span[]} sourceSpans @param {string} target @param {Span[]} targetSpans @returns {Link[]} */
+/** A link for each word of the target; that which holds most of what both words have first, and two linked words are taken. @param {ArrayLike<number>[]} attention of each target token over the source @param {string} source @param {Span[]} sourceSpans @param {string} target @param {Span[]} targetSpans @returns {Link[]} */
 export function align(attention, source, sourceSpans, target, targetSpans) {
 	const [sourceWords, targetWords] = [spansOf(source, rules.words._word), spansOf(target, rules.words._word)];
 	if (!sourceWords.length || !targetWords.length || !attention.length) return [];
@@ -23,15 +23,17 @@ export function align(attention, source, sourceSpans, target, targetSpans) {
 		const seen = sourceSpans.map((_, i) => row.reduce((total, share, t) => total + share * (attention[t]?.[i] ?? 0), 0));
 		return columns.map((column) => column.reduce((total, share, i) => total + share * (seen[i] ?? 0), 0) / sum);
 	});
-	const cells = found.flatMap((row, i) => row.map((weight, j) => /** @type {[number, number, number]} */ ([weight, i, j])));
+	/** @param {number[]} weights */
+	const sum = (weights) => weights.reduce((total, weight) => total + weight, 0);
+	const totals = sourceWords.map((_, j) => sum(found.map((row) => row[j] ?? 0)));
+	const cells = found.flatMap((row, i) => row.map((weight, j) => ({ i, j, weight, part: weight ** 2 / Math.max((totals[j] ?? 0) * sum(row), 1e-9) })));
 	/** @type {Map<number, number>} */
 	const linked = new Map();
 	const taken = new Set();
-	for (const [weight, row, place] of cells.sort((a, b) => b[0] - a[0])) {
-		if (weight < rules.words._min_attention) break;
-		if (linked.has(row) || taken.has(place)) continue;
-		linked.set(row, place);
-		taken.add(place);
+	for (const { i, j, weight } of cells.sort((a, b) => b.part - a.part)) {
+		if (weight < rules.words._min_attention || linked.has(i) || taken.has(j)) continue;
+		linked.set(i, j);
+		taken.add(j);
 	}
 	return found.map((row, i) => {
 		const place = linked.get(i) ?? row.indexOf(Math.max(...row));

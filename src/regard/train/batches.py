@@ -65,7 +65,7 @@ def make_stream(
         tokenizers,
         batch_tokens=train.batch_tokens,
         packing=packing,
-        sampling=data.sampling,
+        sampling=data.sampling or 0.0,
         max_length=data.max_length,
         seed=train.seed,
         num_workers=num_workers,

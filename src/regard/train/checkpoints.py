@@ -101,7 +101,7 @@ def save_checkpoint(run: Path, step: int, tensors: Mapping[str, Tensor], state: 
     final = _place(run, CHECKPOINTS, step, tensors, {STATE: content})
     for old in _finished(run, CHECKPOINTS)[:-NUM_KEPT]:
         shutil.rmtree(old)
-    needed: set[str] = set()
+    needed = {_name(0)}  # a given model, which the trained one is compared with at the end
     for folder in _finished(run, CHECKPOINTS):
         with suppress(OSError, ValueError, KeyError, TypeError):  # damaged: no run resumes from it
             best = json.loads((folder / STATE).read_bytes())["best"]
@@ -139,7 +139,7 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
 
 def bytes_kept(model: nn.Module, settings: TrainConfig) -> int:
     """About the most that checkpoints and best weights take on the disk."""
-    each_trained, each_weight = (NUM_KEPT + 1) * (3 + bool(settings.ema)), settings.average + 1
+    each_trained, each_weight = (NUM_KEPT + 1) * (3 + bool(settings.ema)), settings.average + 2
     return 4 * sum(
         weight.numel() * (each_weight + each_trained * weight.requires_grad) for weight in model.parameters()
     )

@@ -40,8 +40,8 @@ SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 NUM_SAMPLED = 2000
 """Number of pairs or lines sampled to estimate the tokens of the corpus."""
 HELD_OUT_SHARE = 0.02  # Share of the text held out for validation.
-LEAST_HELD_OUT, MOST_HELD_OUT = 40, 1000
-"""Bounds of the held-out pairs; of fewer than 200 pairs a fifth is held out."""
+LEAST_HELD_OUT, MOST_HELD_OUT = 100, 1000
+"""Bounds of the held-out pairs; of fewer than 500 pairs a fifth is held out."""
 MOST_CHARACTERS_HELD_OUT = 400_000  # Maximum held-out characters of running text.
 MOST_BAD = 0.5  # Share of a text that may be unusable, or of a file that may be misaligned.
 LEAST_DOCUMENTS = 50

@@ -16,6 +16,7 @@ from typing import cast
 import torch
 
 from regard.data.batches import MASK
+from regard.data.corpus import Corpus
 from regard.data.running_text import RunningText
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
@@ -31,7 +32,7 @@ from regard.train.progress import METRICS, Validation, lines_of
 from regard.train.snapshots import write_probes
 from regard.train.summary import CURVES, write_curves
 from regard.train.validation import perplexity_of, retrieval_score, translate_all
-from regard.translate.evaluate import AnyScore, evaluate
+from regard.translate.evaluate import AnyScore, evaluate, p_values
 
 TASKS: dict[str, Task] = {"contrastive": "search", "language": "write", "masked": "fill"}
 """Tasks by objective; a model trained to translate may also chat."""
@@ -43,6 +44,7 @@ PURPOSES: dict[Task, tuple[str, str]] = {
     "fill": ("fill-mask", "filling in blanks"),
 }
 """Name on the hub and purpose of each task."""
+BY_CHANCE = 0.32  # Probability that two equally good models differ by more than a standard error.
 ABOUT_TEXT = "text.json"  # What was said when the text was read, and the checksums of its files.
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
@@ -60,15 +62,14 @@ def finish(
     valid: None to score nothing and draw no curves.
     """
     minutes = trainer.clock.total / 60
-    model = whole_model(trainer.model).eval()
-    weights = average_best(output, trainer.history.best_steps)
-    with torch.no_grad():
-        for name, value in weights_of(model).items():
-            value.copy_(weights[name])
+    model, steps, kept = whole_model(trainer.model).eval(), trainer.history.best_steps, ""
+    if plan.init and steps != [0] and isinstance(valid, Corpus) and not isinstance(model, EncoderOnly):
+        steps, kept = _compared(plan, trainer, cast(Translating, model), tokenizers, valid, output)
+    weights = _load(model, output, steps)
     scores = _measure(plan, model, tokenizers, valid, trainer.processes) if valid is not None else []
     if not trainer.processes.is_first:
         return scores
-    data, settings, manifest, steps = plan.data, plan.train, manifest_of(plan), trainer.history.best_steps
+    data, settings, manifest = plan.data, plan.train, manifest_of(plan)
     texts = dict.fromkeys(Path(name).name for name in data.source + data.target + data.pairs + data.text)
     about = json.loads((output / ABOUT_TEXT).read_bytes()) if (output / ABOUT_TEXT).is_file() else {}
     training = {
@@ -85,8 +86,12 @@ def finish(
         name = Path(plan.init).name
         found = {line["step"]: line for line in lines_of(output / METRICS, "valid")}
         before, after = (Validation.of(found[step]) if step in found else "" for step in (0, steps[0]))
-        gain = f"{before}; after step {steps[0]:,}: {after}" if steps[0] else "kept as it was: nothing later was better"
-        say(f"validation of {name}: {gain}")
+        gain = f"{before}; after step {steps[0]:,}: {after}"
+        if not steps[0]:
+            num_harmful = sum(trainer.history.is_harmful(Validation.of(line)) for line in found.values())
+            harm = f", and {num_harmful} of {len(found) - 1} validations lost too much of the text to keep"
+            gain = f"kept as it was: {kept or 'nothing later was better' + harm * (num_harmful > 0)}"
+        say(f"{name} {gain}" if not steps[0] else f"validation of {name}: {gain}")
         training |= {
             "started from": f"`{name}`, license: {checkpoint.licence_of(Path(plan.init))}",
             "validation of it": gain,
@@ -113,6 +118,35 @@ def finish(
     }
     (output / RESULT).write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     return scores
+
+
+def _load(model: Model, run: Path, steps: list[int]) -> dict[str, torch.Tensor]:
+    """The mean weights of these steps, put into the model."""
+    weights = average_best(run, steps)
+    with torch.no_grad():
+        for name, value in weights_of(model).items():
+            value.copy_(weights[name])
+    return weights
+
+
+def _compared(
+    plan: Plan, trainer: Trainer, model: Translating, tokenizers: corpora.Tokenizers, valid: Corpus, output: Path
+) -> tuple[list[int], str]:
+    """The steps whose weights are better than the given model, step 0, by more than chance; else step 0, and why.
+
+    Of several validations the best is partly luck, the more the less text there is: the one-standard-error rule.
+    """
+    chosen, found = trainer.history.best_steps, dict[str, list[str]]()
+    for name, steps in ("given", [0]), ("trained", chosen):
+        _load(cast(Model, model), output, steps)
+        found[name] = trainer.processes.shared(
+            lambda some: translate_all(model, some, tokenizers, plan.decode, plan.train.precision), valid.sources
+        )
+    scores, chances = (values["BLEU"] for values in p_values(found, valid.targets, with_chrf=False))
+    if scores["trained"] > scores["given"] and chances["trained"] < BY_CHANCE:
+        return chosen, ""
+    better = f"BLEU {scores['given']:.2f} on {len(valid):,} held-out sentences, {scores['trained']:.2f} after step"
+    return [0], f"{better} {chosen[0]:,}, which is no more than chance (give more text, or --valid-source)"
 
 
 def _measure(

@@ -51,8 +51,9 @@ FINE_TUNING_RATE = 0.05
 ADAPTER_RATE = 0.5  # Peak rate of adapters, as such a share: their product begins at zero.
 FINE_TUNING_PASSES = ((100_000, 1), (10_000, 3), (2_000, 5), (0, 10))
 """Passes of fine-tuning over at least so many pairs."""
-FINE_TUNING_BATCH, FINE_TUNING_DROPOUT, FINE_TUNING_VALIDATIONS = 1024, 0.1, 5
-"""Minimum batch size in tokens, dropout, and number of validations after that of the given model."""
+FINE_TUNING_BATCH, FINE_TUNING_DROPOUT, FINE_TUNING_SMOOTHING, FINE_TUNING_VALIDATIONS = 1024, 0.1, 0.05, 5
+"""Minimum batch size in tokens, dropout, label smoothing, and number of validations after that of the given model."""
+SAMPLING = 0.15  # Subword regularisation of a new model.
 WARMUP_SHARE = 0.08  # Length of the warm-up, as a share of the steps or minutes.
 NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
@@ -182,11 +183,11 @@ def choose_model(request: Request, tokenizers: tuple[TokenizerBase, TokenizerBas
 
 
 def data_like(data: DataConfig, manifest: Manifest) -> DataConfig:
-    """The settings of the text as a given model has them."""
+    """The settings of the text as a given model has them; it may never have read a word cut at random."""
     languages = {
         name: getattr(data, name) or getattr(manifest, name) for name in ("source_language", "target_language")
     }
-    return dataclasses.replace(data, joint=manifest.tokenizer.joint, **languages)
+    return dataclasses.replace(data, joint=manifest.tokenizer.joint, sampling=data.sampling or 0.0, **languages)
 
 
 def model_from(request: Request, manifest: Manifest) -> ModelConfig:
@@ -233,6 +234,7 @@ def complete(
         peak = PEAK_RATE_AT_256 * math.sqrt(256 / width)
     peak *= ADAPTER_RATE if settings.adapter else FINE_TUNING_RATE if tunes else 1
     usual_dropout = FINE_TUNING_DROPOUT if tunes else for_pairs(DROPOUT_BY_PAIRS, num_pairs)
+    usual_smoothing = FINE_TUNING_SMOOTHING if tunes else LABEL_SMOOTHING
     dropout, smoothing = settings.dropout, settings.label_smoothing
     is_small = sum(map(math.prod, expected_tensors(model).values())) <= LARGEST_WITH_SNAPSHOTS
     translates = settings.objective in (None, "translation")
@@ -248,7 +250,7 @@ def complete(
         warmup=warmup,
         learning_rate=settings.learning_rate or peak,
         dropout=usual_dropout if dropout is None else dropout,
-        label_smoothing=LABEL_SMOOTHING * translates if smoothing is None else smoothing,
+        label_smoothing=usual_smoothing * translates if smoothing is None else smoothing,
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
         packing=packing,

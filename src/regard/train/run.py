@@ -191,6 +191,7 @@ def _set_up(
         data, seed = plans.with_languages(request.data), request.train.seed
         manifest = read_manifest(request.init) if request.init is not None else None
         data = plans.data_like(data, manifest) if manifest else data
+        data = data if data.sampling is not None else dataclasses.replace(data, sampling=plans.SAMPLING)
         if data.lesson:
             data = dataclasses.replace(data, pairs=(str(write_lesson(data.lesson, output, seed)),))
     torch.manual_seed(seed)

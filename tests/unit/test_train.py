@@ -6,7 +6,8 @@ import json
 import random
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,14 +16,17 @@ import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
 
 from regard.config import DataConfig, DecodeConfig, TrainConfig, sized
+from regard.data.corpus import Corpus
 from regard.errors import DataError, TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
+from regard.train import finish
 from regard.train.corpora import count_pairs, read_corpora
 from regard.train.finish import model_card
+from regard.train.parallel import Processes
 from regard.train.plan import Plan, choose_model, complete
-from regard.train.progress import Reporter
+from regard.train.progress import History, Reporter
 from regard.train.recipe import Request, read_recipe
 from regard.train.run import TrainResult
 from regard.train.summary import reasons
@@ -170,16 +174,52 @@ def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp
     before, after = read_tensors(parent), read_tensors(folder)
     assert all(np.array_equal(before[name], after[name]) for name in before)
     found = metrics(folder, "valid")
-    assert [line["step"] for line in found] == [0, 6, 12] and found[0]["kept"] is not None
+    assert [line["step"] for line in found] == [0, 6, 12]
     assert read_manifest(folder).languages == ("fr", "en"), "those of the given model"
+    assert Plan.load(folder / "run.json").data.sampling == 0.0, "it has never read a word cut at random"
     card = (folder / "README.md").read_text()
-    parts = ("license: cc-by-4.0", "base_model: parent", "pairs kept", "seed 1", "dropout", "nothing later was better")
+    parts = (
+        "license: cc-by-4.0",
+        "base_model: parent",
+        "pairs kept",
+        "seed 1",
+        "dropout",
+        "no later validation was better",
+    )
     assert [part for part in parts if part not in card] == []
     assert hashlib.sha256(Path(corpus.source[0]).read_bytes()).hexdigest() in card
     assert "(curves.png)" in card and (folder / "curves.png").is_file()
     plan = Plan.load(folder / "run.json")
     plan = dataclasses.replace(plan, data=dataclasses.replace(plan.data, tags=("en", "de", "en")))
     assert " for fr to en and de, trained" in model_card("run", plan, 1, {}, [])
+
+
+BETTER, NOISE, WORSE = range(35), range(19, 40), range(10)
+
+
+@pytest.mark.parametrize(
+    ("right", "harm", "share"),
+    [(BETTER, 0, 1.0), (NOISE, 0, 0.0), (WORSE, 0, 0.0), (BETTER, 8, 0.5), (BETTER, 40, 0.0)],
+)
+def test_a_given_model_gives_way_to_more_than_chance_alone(right, harm, share, monkeypatch, tmp_path):
+    """And only as far as the text to keep allows."""
+    lines = [" ".join(random.Random(i).choices("one two three four five six seven".split(), k=9)) for i in range(40)]
+    loaded, valid, keep = dict[str, Any](), Corpus(lines, lines), Corpus(["", *lines], ["zero", *lines])
+
+    def translate(model, sources, *_):
+        harmless = range(round(harm * float(loaded["w"])), 41)
+        known = harmless if "" in sources else right if loaded["w"] else range(20)
+        return [line if i in known else "eight nine" for i, line in enumerate(sources)]
+
+    monkeypatch.setattr(finish, "average_best", lambda run, steps: {"w": torch.tensor(float(steps != [0]))})
+    monkeypatch.setattr(finish, "_load", lambda model, weights: loaded.update(weights))
+    monkeypatch.setattr(finish, "translate_all", translate)
+    trainer: Any = SimpleNamespace(history=History(1, [(0.0, 0.0, 6)]), processes=Processes(), run_folder=tmp_path)
+    train = complete(TrainConfig(keep_tolerance=12.0), sized("small"), num_pairs=9, num_tokens=99, on_gpu=False)
+    plan = Plan(DataConfig(), sized("small"), train, DecodeConfig(), "parent")
+    steps, weights, told = finish._choose(plan, trainer, cast(Any, None), cast(Any, None), valid, keep)
+    assert weights["w"] == share and steps == ([6] if share else [0])
+    assert told.startswith("parent went from BLEU" if share else "kept parent as it was: ")
 
 
 def test_fine_tuning_has_a_lower_rate_and_fewer_passes() -> None:

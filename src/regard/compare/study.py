@@ -130,7 +130,10 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     sweep = {key: value for key, value in values.get("sweep", {}).items() if key != "rates"}
     reference = str(values.get("reference", ""))
     contenders = _contenders(values, shared, seeds, reference, where)
-    budgets = {name: _budget(given) for name, given in values.get("budgets", {"run": {}}).items()}
+    budgets = dict[str, Budget]()
+    for name, given in values.get("budgets", {"run": {}}).items():
+        those = {key: tuple(given[key]) for key in ("models", "seeds") if key in given}
+        budgets[name] = Budget({key: value for key, value in given.items() if key not in those}, **those)
     for name, changes in {**{n: b.train for n, b in budgets.items()}, "sweep": sweep}.items():
         shared.changed({"train": changes}, f"{where} [{name}]")
     alignment = from_dict(AlignmentConfig, values.get("alignment", {}), f"{where} [alignment]")
@@ -148,11 +151,6 @@ def _check_names(names: Iterable[str], known: Iterable[str], where: str) -> None
     for each in names:
         if each not in known:
             raise UsageError(f"{where} must be among {', '.join(known)}: got {each!r}{suggest(each, known)}")
-
-
-def _budget(given: Mapping[str, Any]) -> Budget:
-    named = {key: tuple(given[key]) for key in ("models", "seeds") if key in given}
-    return Budget({key: value for key, value in given.items() if key not in named}, **named)
 
 
 def _corpus(given: Mapping[str, Any], shared: Request, where: str) -> tuple[CorpusConfig, Request]:

@@ -64,7 +64,7 @@ class DataConfig(Settings):
     valid_text: tuple[str, ...] = ()
     """validation text; without one, documents are held out of the training text"""
     keep: tuple[str, ...] = ()
-    """with init: files of source TAB target that the model must not get worse at; at most 500 of their pairs are translated at each validation"""
+    """with init: files of source TAB target that the model must not get worse at; at most 500 of their pairs are translated at the end"""
     test_text: tuple[str, ...] = ()
     """test text, whose perplexity is measured once at the end"""
     source_language: str = ""
@@ -168,7 +168,7 @@ class TrainConfig(Settings):
     precision: Precision = "auto"
     """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere: on a processor with AMX ask for bf16"""
     keep_tolerance: Annotated[float, "not negative"] = 0.5
-    """BLEU that the text of keep may lose; weights that lose more are not chosen"""
+    """BLEU that the text of keep may lose; weights that lose more are drawn back towards the given model's"""
     device: str = "auto"
     """auto, cpu, cuda, mps"""
     threads: Annotated[int | None, "positive"] = None

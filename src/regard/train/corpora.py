@@ -5,6 +5,7 @@ memory.
 """
 
 import json
+import math
 import os
 import random
 import shutil
@@ -42,6 +43,7 @@ NUM_SAMPLED = 2000
 HELD_OUT_SHARE = 0.02  # Share of the text held out for validation.
 LEAST_HELD_OUT, MOST_HELD_OUT = 100, 1000
 """Bounds of the held-out pairs; of fewer than 500 pairs a fifth is held out."""
+MOST_KEPT = 500  # Maximum pairs of the text to keep that are translated.
 MOST_CHARACTERS_HELD_OUT = 400_000  # Maximum held-out characters of running text.
 MOST_BAD = 0.5  # Share of a text that may be unusable, or of a file that may be misaligned.
 LEAST_DOCUMENTS = 50
@@ -192,6 +194,15 @@ def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
             )
         test_sets.append((name_of(reference), sources, references))
     return test_sets
+
+
+def read_kept(data: DataConfig) -> Corpus | None:
+    """At most `MOST_KEPT` pairs of the text that a given model must not get worse at, evenly spaced."""
+    if not data.keep:
+        return None
+    keep = read_pairs(pairs=data.keep, swapped=data.swapped, strict=True)
+    stride = math.ceil(len(keep) / MOST_KEPT)
+    return Corpus(keep.sources[::stride], keep.targets[::stride])
 
 
 def name_of(file: str) -> str:

@@ -15,6 +15,7 @@ from typing import cast
 
 import torch
 
+from regard.config import DecodeConfig
 from regard.data.batches import MASK
 from regard.data.corpus import Corpus
 from regard.data.running_text import RunningText
@@ -25,10 +26,10 @@ from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.train import corpora
 from regard.train.checkpoints import average_best, weights_of
+from regard.train.corpora import Say, Text, Tokenizers
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.plan import RESULT, Plan
-from regard.train.progress import METRICS, Validation, lines_of
 from regard.train.snapshots import write_probes
 from regard.train.summary import CURVES, write_curves
 from regard.train.validation import perplexity_of, retrieval_score, translate_all
@@ -45,27 +46,22 @@ PURPOSES: dict[Task, tuple[str, str]] = {
 }
 """Name on the hub and purpose of each task."""
 BY_CHANCE = 0.32  # Probability that two equally good models differ by more than a standard error.
+SHARES = (1.0, 0.75, 0.5, 0.25)  # Parts of the way from a given model to the trained one.
 ABOUT_TEXT = "text.json"  # What was said when the text was read, and the checksums of its files.
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan,
-    trainer: Trainer,
-    tokenizers: corpora.Tokenizers,
-    valid: corpora.Text | None,
-    output: Path,
-    say: corpora.Say,
+    plan: Plan, trainer: Trainer, tokenizers: Tokenizers, valid: Text | None, keep: Corpus | None, say: Say
 ) -> Sequence[AnyScore]:
     """Write the finished model and result.json into the run's folder; return the scores of validation and test.
 
     valid: None to score nothing and draw no curves.
     """
-    minutes = trainer.clock.total / 60
-    model, steps, kept = whole_model(trainer.model).eval(), trainer.history.best_steps, ""
-    if plan.init and steps != [0] and isinstance(valid, Corpus) and not isinstance(model, EncoderOnly):
-        steps, kept = _compared(plan, trainer, cast(Translating, model), tokenizers, valid, output)
-    weights = _load(model, output, steps)
+    output, minutes = trainer.run_folder, trainer.clock.total / 60
+    model = whole_model(trainer.model).eval()
+    steps, weights, told = _choose(plan, trainer, model, tokenizers, valid, keep)
+    _load(model, weights)
     scores = _measure(plan, model, tokenizers, valid, trainer.processes) if valid is not None else []
     if not trainer.processes.is_first:
         return scores
@@ -83,19 +79,10 @@ def finish(
         "time": f"{minutes:.1f} minutes on {hardware(trainer.device)}",
     }
     if plan.init:
-        name = Path(plan.init).name
-        found = {line["step"]: line for line in lines_of(output / METRICS, "valid")}
-        before, after = (Validation.of(found[step]) if step in found else "" for step in (0, steps[0]))
-        gain = f"{before}; after step {steps[0]:,}: {after}"
-        if not steps[0]:
-            num_harmful = sum(trainer.history.is_harmful(Validation.of(line)) for line in found.values())
-            harm = f", and {num_harmful} of {len(found) - 1} validations lost too much of the text to keep"
-            gain = f"kept as it was: {kept or 'nothing later was better' + harm * (num_harmful > 0)}"
-        say(f"{name} {gain}" if not steps[0] else f"validation of {name}: {gain}")
-        training |= {
-            "started from": f"`{name}`, license: {checkpoint.licence_of(Path(plan.init))}",
-            "validation of it": gain,
-        }
+        say(told)
+        parent = Path(plan.init)
+        training["started from"] = f"`{parent.name}`, license: {checkpoint.licence_of(parent)}"
+        training["compared with it"] = told
     num_parameters = sum(p.numel() for p in model.parameters())
     files = checkpoint.read_files(output / corpora.TOKENIZERS, manifest)
     card = model_card(output.name, plan, num_parameters, training, scores)
@@ -120,53 +107,72 @@ def finish(
     return scores
 
 
-def _load(model: Model, run: Path, steps: list[int]) -> dict[str, torch.Tensor]:
-    """The mean weights of these steps, put into the model."""
-    weights = average_best(run, steps)
+def _choose(
+    plan: Plan, trainer: Trainer, model: Model, tokenizers: Tokenizers, valid: Text | None, keep: Corpus | None
+) -> tuple[list[int], dict[str, torch.Tensor], str]:
+    """Steps and weights of the finished model, and a sentence about the given one, which is step 0.
+
+    Where the trained weights harm the text to keep, those on the way back to the given ones are tried (WiSE-FT, Wortsman
+    et al. 2022). The given model stays unless the gain is more than a standard error, as the best of several validations
+    is partly luck.
+    """
+    steps, name, tolerance = trainer.history.best_steps, Path(plan.init).name, plan.train.keep_tolerance
+    trained = average_best(trainer.run_folder, steps)
+    if not plan.init or steps == [0]:
+        return steps, trained, f"kept {name} as it was: no later validation was better"
+    if not isinstance(valid, Corpus) or isinstance(model, EncoderOnly):
+        return steps, trained, f"{name} was trained, and was best after step {steps[0]:,}"
+    given, greedy = average_best(trainer.run_folder, [0]), replace(plan, decode=DecodeConfig(method="greedy"))
+
+    def bleu_to_keep(share: float) -> float:
+        """With this share of what was learnt, which is also loaded."""
+        _load(model, {each: torch.lerp(given[each], trained[each], share) for each in given})
+        texts = _translated(greedy, model, tokenizers, trainer.processes, keep.sources) if keep else []
+        return evaluate(texts, keep.targets).bleu if keep else 0.0
+
+    kept = [bleu_to_keep(0.0)]
+    texts = {"given": _translated(plan, model, tokenizers, trainer.processes, valid.sources)}
+    for share in SHARES:
+        kept.append(bleu_to_keep(share))
+        if kept[-1] >= kept[0] - tolerance:
+            break
+    else:
+        return [0], given, f"kept {name} as it was: the text to keep always lost more than {tolerance} BLEU"
+    texts["trained"] = _translated(plan, model, tokenizers, trainer.processes, valid.sources)
+    bleu, chance = (values["BLEU"] for values in p_values(texts, valid.targets, with_chrf=False))
+    gain = f"from BLEU {bleu['given']:.2f} to {bleu['trained']:.2f} on {len(valid):,} sentences held out"
+    if bleu["trained"] <= bleu["given"] or chance["trained"] > BY_CHANCE:
+        return [0], given, f"kept {name} as it was: {gain} is no more than chance; more text may help"
+    told = f"{name} went {gain}, at {share:.0%} of the way to step {steps[0]:,}"
+    told += f"; the text to keep went from {kept[0]:.2f} to {kept[-1]:.2f}" if keep else ""
+    return steps, {each: torch.lerp(given[each], trained[each], share) for each in given}, told
+
+
+def _load(model: Model, weights: Mapping[str, torch.Tensor]) -> None:
     with torch.no_grad():
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
-    return weights
 
 
-def _compared(
-    plan: Plan, trainer: Trainer, model: Translating, tokenizers: corpora.Tokenizers, valid: Corpus, output: Path
-) -> tuple[list[int], str]:
-    """The steps whose weights are better than the given model, step 0, by more than chance; else step 0, and why.
-
-    Of several validations the best is partly luck, the more the less text there is: the one-standard-error rule.
-    """
-    chosen, found = trainer.history.best_steps, dict[str, list[str]]()
-    for name, steps in ("given", [0]), ("trained", chosen):
-        _load(cast(Model, model), output, steps)
-        found[name] = trainer.processes.shared(
-            lambda some: translate_all(model, some, tokenizers, plan.decode, plan.train.precision), valid.sources
-        )
-    scores, chances = (values["BLEU"] for values in p_values(found, valid.targets, with_chrf=False))
-    if scores["trained"] > scores["given"] and chances["trained"] < BY_CHANCE:
-        return chosen, ""
-    better = f"BLEU {scores['given']:.2f} on {len(valid):,} held-out sentences, {scores['trained']:.2f} after step"
-    return [0], f"{better} {chosen[0]:,}, which is no more than chance (give more text, or --valid-source)"
+def _translated(
+    plan: Plan, model: Model, tokenizers: Tokenizers, processes: Processes, sources: Sequence[str]
+) -> list[str]:
+    able, precision = cast(Translating, model), plan.train.precision
+    return processes.shared(lambda some: translate_all(able, some, tokenizers, plan.decode, precision), sources)
 
 
-def _measure(
-    plan: Plan, model: Model, tokenizers: corpora.Tokenizers, valid: corpora.Text, processes: Processes
-) -> Sequence[AnyScore]:
+def _measure(plan: Plan, model: Model, tokenizers: Tokenizers, valid: Text, processes: Processes) -> Sequence[AnyScore]:
     if isinstance(valid, RunningText):
         return [
             perplexity_of(plan, text, tokenizers, processes, name)(model)
             for name, text in [("validation", valid), *corpora.read_test_texts(plan.data)]
         ]
-    precision, scores = plan.train.precision, list[AnyScore]()
-
-    def translate(some: Sequence[str]) -> list[str]:
-        return translate_all(cast(Translating, model), some, tokenizers, plan.decode, precision)
-
+    scores = list[AnyScore]()
     for name, sources, references in (("validation", valid.sources, valid.targets), *corpora.read_test_sets(plan.data)):
         if isinstance(model, EncoderOnly):
-            scores.append(retrieval_score(model, tokenizers[0], sources, references, precision, name=name))
+            scores.append(retrieval_score(model, tokenizers[0], sources, references, plan.train.precision, name=name))
         else:
-            hypotheses = processes.shared(translate, sources)
+            hypotheses = _translated(plan, model, tokenizers, processes, sources)
             scores.append(evaluate(hypotheses, references, name=name))
     return scores
 
@@ -231,9 +237,8 @@ def model_card(
     if model.is_recurrent:
         kind = f"A recurrent encoder-decoder ({model.architecture.upper()} cells, attention: {model.attention})"
     front = ["---", "library_name: regard", f"pipeline_tag: {tag}"]
-    front += (
-        [f"license: {checkpoint.licence_of(parent)}", f"base_model: {parent.name}"] if plan.init else ["license: other"]
-    )
+    licence = f"license: {checkpoint.licence_of(parent) if plan.init else 'other'}"
+    front += [licence, *([f"base_model: {parent.name}"] if plan.init else [])]
     if languages:
         front += ["language:", *(f"- {code}" for code in languages)]
     if scores:  # in the form that the hub shows
@@ -241,27 +246,14 @@ def model_card(
         front += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
     for score in scores:
         front += [f"  - task: {{type: {tag}}}", f"    dataset: {{name: {json.dumps(score.name)}, type: text}}"]
-        front += [
-            "    metrics:",
-            *(f"    - {{type: {key}, value: {value:.2f}}}" for key, value in score.metrics.items()),
-        ]
-    lines = [
-        *front,
-        "---",
-        "",
-        f"# {name}",
-        "",
-        f"{kind} for {purpose}, trained with regard.",
-        "",
-        "| | |",
-        "|---|---|",
-        f"| layers | {' + '.join(map(str, model.num_layers))} |",
-        f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
-        f"| vocabulary | {model.target_vocab_size:,} |",
-        f"| parameters | {num_parameters:,} |",
-        *(f"| {what} | {value} |" for what, value in training.items()),
-        "",
-        *(f"- {score}" for score in scores),
-        "",
-    ]
-    return "\n".join(lines)
+        metrics = (f"    - {{type: {key}, value: {value:.2f}}}" for key, value in score.metrics.items())
+        front += ["    metrics:", *metrics]
+    shape = {
+        "layers": " + ".join(map(str, model.num_layers)),
+        ", ".join(model.widths): ", ".join(map(str, model.widths.values())),
+        "vocabulary": f"{model.target_vocab_size:,}",
+        "parameters": f"{num_parameters:,}",
+    }
+    head = f"---\n\n# {name}\n\n{kind} for {purpose}, trained with regard.\n\n| | |\n|---|---|"
+    rows = [f"| {what} | {value} |" for what, value in {**shape, **training}.items()]
+    return "\n".join([*front, head, *rows, "", *(f"- {score}" for score in scores), ""])

@@ -52,7 +52,7 @@ class Trainer:
         self.snapshots = snapshots
         self.device = next(model.parameters()).device
         self.progress, self.clock = Progress(settings), Clock()
-        self.history = History(settings.average, settings.keep_tolerance)
+        self.history = History(settings.average)
         loss = processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
         optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(trained(model).values(), settings.ema) if settings.ema else None
@@ -224,11 +224,9 @@ class Trainer:
         self.owes_validation = False
         if not self.update.guard.read().in_a_row:
             self._num_rollbacks = 0
-        numbers = {"loss": result.loss, "bleu": result.bleu, "kept": result.kept, "best": improved}
+        numbers = {"loss": result.loss, "bleu": result.bleu, "best": improved}
         reporter.record("valid", self.step, seconds=round(self.clock.seconds, 3), **numbers)
-        worse = f" (not chosen: the text to keep lost more than {self.settings.keep_tolerance})"
-        note = worse if self.history.is_harmful(result) else " (best)" * improved
-        reporter.say(f"step {self.step:,}: validation {result}{note}")
+        reporter.say(f"step {self.step:,}: validation {result}{' (best)' * improved}")
         self._diagnose(result, reporter)
 
     def _diagnose(self, result: Validation, reporter: Reporter) -> None:
@@ -264,7 +262,6 @@ class Trainer:
             "owes_validation": self.owes_validation,
             "best": self.history.best,
             "without_improvement": self.history.without_improvement,
-            "kept_before": self.history.kept_before,
         }
         if self.processes.is_first:
             checkpoints.save_checkpoint(self.run_folder, self.step, tensors, state)
@@ -285,7 +282,6 @@ class Trainer:
         self.stream.restore(state["position"])
         self.history.best = [(score, other, step) for score, other, step in state["best"]]
         self.history.without_improvement = state["without_improvement"]
-        self.history.kept_before = state.get("kept_before")
         if self.snapshots is not None and self.processes.is_first:
             self.snapshots.forget_after(self.step)
         return True

@@ -111,16 +111,14 @@ class Validation(NamedTuple):
     bleu: float | None  # BLEU of greedy translations; None where the run does not measure it
     exchanged: float | None = None
     """the loss with each source replaced by another's, until the sources have helped once"""
-    kept: float | None = None  # BLEU of greedy translations of the text to keep; None without such text
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "Validation":
         """That of a line of metrics.jsonl."""
-        return cls(line["loss"], line["bleu"], kept=line.get("kept"))
+        return cls(line["loss"], line["bleu"])
 
     def __str__(self) -> str:
-        scores = (("greedy BLEU", self.bleu), ("of the text to keep", self.kept))
-        return f"loss {self.loss:.3f}" + "".join(f", {name} {score:.2f}" for name, score in scores if score is not None)
+        return f"loss {self.loss:.3f}" + ("" if self.bleu is None else f", greedy BLEU {self.bleu:.2f}")
 
 
 @dataclass
@@ -128,12 +126,9 @@ class History:
     """Validation history: the best checkpoints so far, and early stopping."""
 
     num_kept: int
-    tolerance: float = math.inf
-    """BLEU that the text to keep may lose"""
     best: list[tuple[float, float, int]] = field(default_factory=list)
     """the best validations, best first: score, tie-breaking score, step"""
     without_improvement: int = 0  # number of validations since the best
-    kept_before: float | None = None  # BLEU of the text to keep at the first validation
 
     @property
     def best_steps(self) -> list[int]:
@@ -141,17 +136,11 @@ class History:
         steps = [step for *_, step in self.best]
         return steps[:1] if steps[:1] == [0] else steps
 
-    def is_harmful(self, found: Validation) -> bool:
-        """Whether the text to keep has become worse than is tolerated."""
-        return self.kept_before is not None and (found.kept or 0.0) < self.kept_before - self.tolerance
-
     def add(self, step: int, found: Validation) -> bool:
         """Record a validation; True if it is the best so far."""
-        self.kept_before = found.kept if self.kept_before is None else self.kept_before
         scores = (found.bleu or 0.0, -found.loss)
-        improved = not self.is_harmful(found) and (not self.best or scores > self.best[0][:2])
-        if not self.is_harmful(found):
-            self.best = sorted([*self.best, (*scores, step)], reverse=True)[: self.num_kept]
+        improved = not self.best or scores > self.best[0][:2]
+        self.best = sorted([*self.best, (*scores, step)], reverse=True)[: self.num_kept]
         self.without_improvement = 0 if improved else self.without_improvement + 1
         return improved
 

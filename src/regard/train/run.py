@@ -121,6 +121,7 @@ def _train(
     plan, corpus, valid, tokenizers = _set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
+    keep = corpora.read_kept(plan.data)  # now, so that a file that cannot be read stops no finished run
     (spent,) = processes.agree(spent)
     device = choose_device(plan.train.device)
     trainer = None
@@ -167,7 +168,7 @@ def _train(
             say(f"starting again with batches of {plan.train.batch_tokens:,} tokens: {reason}")
     if stop_at is not None and not trainer.is_done and stop_at <= trainer.step:
         return None
-    scores = finish(plan, trainer, tokenizers, valid if measures else None, output, say)
+    scores = finish(plan, trainer, tokenizers, valid if measures else None, keep, say)
     if not processes.is_first:
         return None
     shutil.rmtree(output / TEXT, ignore_errors=True)

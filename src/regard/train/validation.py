@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from regard.config import DecodeConfig, Precision, TrainConfig
 from regard.data.batches import Batch, batches_for_inference, padded_batches
-from regard.data.corpus import Corpus, read_pairs
+from regard.data.corpus import Corpus
 from regard.data.running_text import RunningText
 from regard.decode import search
 from regard.engine import pad
@@ -32,7 +33,6 @@ from regard.train.progress import Validation
 from regard.translate.evaluate import Perplexity, Retrieval, evaluate, retrieval
 
 QUERIES_AT_ONCE = 1024  # Number of queries whose scores are in memory together, about a training batch.
-MOST_KEPT = 500  # Maximum pairs of the text to keep that are translated at a validation.
 VALIDATION_SEED = 1  # Seed of the validation masks: the same in all validations of all runs with one tokenizer.
 
 
@@ -47,30 +47,23 @@ def make_validator(
         return lambda model: Validation(retrieval_loss(model, valid, tokenizers[0], settings), None)
 
     helped: list[float] = []
-    keep = read_pairs(pairs=plan.data.keep, swapped=plan.data.swapped, strict=True) if plan.data.keep else None
-    if keep:
-        stride = math.ceil(len(keep) / MOST_KEPT)
-        keep = Corpus(keep.sources[::stride], keep.targets[::stride])
 
-    def greedy_bleu(model: Translating, corpus: Corpus) -> float:
-        greedy = DecodeConfig(method="greedy")
-        hypotheses = processes.shared(
-            lambda some: translate_all(model, some, tokenizers, greedy, settings.precision), corpus.sources
-        )
-        return evaluate(hypotheses, corpus.targets).bleu
+    def translate(model: Translating, sources: Sequence[str]) -> list[str]:
+        return translate_all(model, sources, tokenizers, DecodeConfig(method="greedy"), settings.precision)
 
     def validate(model: Translating) -> Validation:
-        """Loss and greedy BLEU, and BLEU of the text to keep; only the loss where it is the metric."""
-        bleu = greedy_bleu(model, valid) if settings.metric == "bleu" else None
-        kept = greedy_bleu(model, keep) if keep else None
+        """Loss and greedy BLEU; only the loss where it is the metric."""
+        bleu = None
+        if settings.metric == "bleu":
+            bleu = evaluate(processes.shared(partial(translate, model), valid.sources), valid.targets).bleu
         loss = translation_loss(model, valid, tokenizers, settings, processes)
         if helped or len(valid) < 2:
-            return Validation(loss, bleu, kept=kept)
+            return Validation(loss, bleu)
         others = Corpus([*valid.sources[1:], valid.sources[0]], valid.targets)
         exchanged = translation_loss(model, others, tokenizers, settings, processes)
         if exchanged - loss > LEAST_GAIN * loss:
             helped.append(exchanged)
-        return Validation(loss, bleu, exchanged, kept)
+        return Validation(loss, bleu, exchanged)
 
     return validate
 

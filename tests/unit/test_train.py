@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, metrics, position, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, metrics, position, run
 
 from regard.config import DataConfig, DecodeConfig, TrainConfig, sized
 from regard.data.corpus import Corpus
@@ -215,8 +215,7 @@ def test_a_given_model_gives_way_to_more_than_chance_alone(right, harm, share, m
     monkeypatch.setattr(finish, "_load", lambda model, weights: loaded.update(weights))
     monkeypatch.setattr(finish, "translate_all", translate)
     trainer: Any = SimpleNamespace(history=History(1, [(0.0, 0.0, 6)]), processes=Processes(), run_folder=tmp_path)
-    train = complete(TrainConfig(keep_tolerance=12.0), sized("small"), num_pairs=9, num_tokens=99, on_gpu=False)
-    plan = Plan(DataConfig(), sized("small"), train, DecodeConfig(), "parent")
+    plan = Plan(DataConfig(), sized("small"), TrainConfig(keep_tolerance=8.0), DecodeConfig(), "parent")
     steps, weights, told = finish._choose(plan, trainer, cast(Any, None), cast(Any, None), valid, keep)
     assert weights["w"] == share and steps == ([6] if share else [0])
     assert told.startswith("parent went from BLEU" if share else "kept parent as it was: ")
@@ -250,15 +249,10 @@ def test_a_plan_says_what_was_chosen_and_why(corpus: DataConfig, tmp_path: Path)
     assert Plan.load(tmp_path / "run.json") == plans[0]
 
 
-def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:
-    texts = []
-    for file in (*corpus.source, *corpus.target):
-        copy = tmp_path / Path(file).name
-        copy.write_text(Path(file).read_text())
-        texts.append(copy)
-    data = dataclasses.replace(corpus, source=(str(texts[0]),), target=(str(texts[1]),))
+def test_resume_refuses_changed_text(tmp_path: Path) -> None:
+    data = counting_corpus(tmp_path)
     run(data, tmp_path / "run", stop_at=6)
-    for text in texts:
+    for text in map(Path, (*data.source, *data.target)):
         text.write_text(text.read_text() + "deux\n")
     with pytest.raises(TrainingError, match="resumed with the text"):
         run(data, tmp_path / "run", resume=True)

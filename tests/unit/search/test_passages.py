@@ -28,41 +28,9 @@ def test_paragraphs_with_the_lines_they_begin_in_as_a_reader_sees_them() -> None
     assert passages(page, ".html") == [(2, "One & two")]
 
 
-PAGE = """# Town
-Welcome.
-
-## Baths
-
-### When?
-
-| Day | Hours |
-|---|---|
-| Monday | 9 to 5 |
-| Sunday | 10 |
-| 7 | 8 |
-
-Closed today.
-
-Market
-------
-
-### Fish
-### Fruit
-
-Apples.
-
-| Head | alone |
-|---|---|
-"""
-
-PAGE_IN_HTML = """<h1>Town</h1><p>Welcome.</p><h2>Baths</h2><h3>When?</h3>
-<table><tr><th>Day</th><th>Hours</th></tr><tr><td>Monday<td>9 to 5</tr>
-<tr><td>Sunday</td><td>10</td></tr><tr><td>7</td><td>8</td></tr></table><p>Closed today.</p>
-<h2>Market</h2><h3>Fish</h3><h3>Fruit</h3><p>Apples.</p><table><tr><th>Head</th><th>alone</th></tr></table>"""
-
-
-@pytest.mark.parametrize("text, suffix", [(PAGE, ".md"), (PAGE_IN_HTML, ".html")])
-def test_headings_and_heads_are_read_with_what_stands_under_them(text: str, suffix: str) -> None:
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_headings_and_heads_are_read_with_what_stands_under_them(suffix: str) -> None:
+    text = Path(__file__).with_name(f"town{suffix}").read_text()
     assert [each.text for each in passages(text, suffix)] == [
         "Town: Welcome.",
         "Baths: When? Day: Monday; Hours: 9 to 5",

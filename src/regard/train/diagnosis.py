@@ -6,9 +6,11 @@ is likely to mean, and what to do. A run that does well gets none.
 
 import math
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from statistics import median_high
 
 from regard.config import TrainConfig
@@ -16,6 +18,7 @@ from regard.data.running_text import RunningText
 from regard.text.tokenizer import TokenizerBase
 from regard.train.corpora import Text, Tokenizers
 
+_TOLD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))  # by cause
 MOST_TOKENS_A_WORD = 3.0
 """Mean tokens of a word above which the vocabulary is too small; a usual one has 1.1 to 1.8."""
 NUM_WORDS_MEASURED = 5000
@@ -49,37 +52,22 @@ def diagnose(signs: Signs, settings: TrainConfig) -> tuple[str, str] | None:
     rate, valid = settings.learning_rate or 0.0, signs.valid
     newest = signs.train[-WINDOW:]
     if sum(value is None for value in newest) > len(newest) / 2:  # the guard skips one now and then
-        return (
-            "nan",
-            f"The loss is no number: the steps are too large. Start again with a learning_rate below {rate:.1e}.",
-        )
+        return "nan", _TOLD["nan"].format(rate=rate)
     known = [value for value in signs.train if value is not None]
     medians = [_median(known[i : i + WINDOW]) for i in range(0, len(known) - WINDOW + 1, WINDOW)]
     lowest, latest, best = min(medians[:-1], default=math.inf), _median(known[-WINDOW:]), min(valid)
     jumped = valid[-1] > JUMP * best and latest > best
     if jumped or latest > max(JUMP * lowest, lowest + 0.5):
         low, high, kind = (best, valid[-1], "validation") if jumped else (lowest, latest, "training")
-        return "rate", (
-            f"The {kind} loss rose from {low:.2f} to {high:.2f}: learning_rate={rate:.1e} is too high. Start again with a "
-            "third of it, or with a longer warmup."
-        )
+        return "rate", _TOLD["rate"].format(kind=kind, low=low, high=high, rate=rate)
     if len(valid) > NUM_RISEN and all(loss > RISEN * best for loss in valid[-NUM_RISEN:]) and latest < best:
-        return "overfitting", (
-            f"The validation loss rose from {best:.2f} to {valid[-1]:.2f} while the training loss is {latest:.2f}: the model "
-            "learns its text by heart. Give more text, raise dropout, take a smaller size, or stop earlier."
-        )
+        return "overfitting", _TOLD["overfitting"].format(best=best, loss=valid[-1], latest=latest)
     if signs.done < LATE:
         return None
     if signs.exchanged is not None and signs.exchanged - valid[-1] < LEAST_GAIN * valid[-1]:
-        return "misaligned", (
-            f"The validation loss is {valid[-1]:.2f}, and {signs.exchanged:.2f} with the sources exchanged: the sources do not "
-            "help. Are the lines of source and target each other's translations? If so, train longer or raise learning_rate."
-        )
+        return "misaligned", _TOLD["misaligned"].format(loss=valid[-1], exchanged=signs.exchanged)
     if len(valid) > 2 and abs(valid[-1] - valid[-3]) < STILL * valid[-1] and valid[-1] > 0.5 * signs.guessing:
-        return "plateau", (
-            f"The validation loss stands still at {valid[-1]:.2f}, and {signs.guessing:.2f} is a mere guess: "
-            f"learning_rate={rate:.1e} is too low or too high, or the model is too small."
-        )
+        return "plateau", _TOLD["plateau"].format(loss=valid[-1], guessing=signs.guessing, rate=rate)
     return None
 
 
@@ -89,10 +77,7 @@ def vocabulary_too_small(tokenizers: Tokenizers, corpus: Text) -> tuple[str, str
     for tokenizer, lines in zip((tokenizers[-1:] if len(sides) == 1 else tokenizers), sides, strict=True):
         mean = tokens_a_word(tokenizer, list(islice(lines, NUM_WORDS_MEASURED)))
         if mean > MOST_TOKENS_A_WORD:
-            return "vocabulary", (
-                f"A word of the text is cut into {mean:.1f} tokens: a vocabulary of {tokenizer.vocab_size:,} is too small. Set "
-                "vocabulary=8000 or more, or leave it out."
-            )
+            return "vocabulary", _TOLD["vocabulary"].format(mean=mean, size=tokenizer.vocab_size)
     return None
 
 

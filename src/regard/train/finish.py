@@ -112,16 +112,14 @@ def _choose(
 ) -> tuple[list[int], dict[str, torch.Tensor], str]:
     """Steps and weights of the finished model, and a sentence about the given one, which is step 0.
 
-    Where the trained weights harm the text to keep, those on the way back to the given ones are tried (WiSE-FT, Wortsman
-    et al. 2022). The given model stays unless the gain is more than a standard error, as the best of several validations
-    is partly luck.
+    Weights that harm the text to keep go back part of the way (WiSE-FT, Wortsman et al. 2022). The given model stays unless
+    the gain is more than a standard error, as the best of several validations is partly luck.
     """
     steps, name, tolerance = trainer.history.best_steps, Path(plan.init).name, plan.train.keep_tolerance
     trained = average_best(trainer.run_folder, steps)
-    if not plan.init or steps == [0]:
-        return steps, trained, f"kept {name} as it was: no later validation was better"
-    if not isinstance(valid, Corpus) or isinstance(model, EncoderOnly):
-        return steps, trained, f"{name} was trained, and was best after step {steps[0]:,}"
+    if not plan.init or steps == [0] or not isinstance(valid, Corpus) or isinstance(model, EncoderOnly):
+        told = f"kept {name} as it was: no later validation was better"
+        return steps, trained, told if steps == [0] else f"{name} was trained, and was best after step {steps[0]:,}"
     given, greedy = average_best(trainer.run_folder, [0]), replace(plan, decode=DecodeConfig(method="greedy"))
 
     def bleu_to_keep(share: float) -> float:

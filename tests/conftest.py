@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -120,6 +121,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a CUDA device its tests are not there at all: a skip would look like a gap."""
+    gc.freeze()  # what has been imported stays, and is looked through for garbage no more
     if torch.cuda.is_available():
         return
     needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
@@ -132,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def seeded() -> None:
     """The same random numbers whichever tests run before this one, and its shapes checked."""
     torch.manual_seed(2017)
-    shapes.begin()
+    shapes.calls.clear()
 
 
 @pytest.fixture

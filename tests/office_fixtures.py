@@ -57,7 +57,8 @@ def convert(path: Path, to: str, folder: Path) -> Path:
     """What LibreOffice makes of a file; it fails where it cannot open it."""
     office = find_office()
     assert office is not None, "run python tests/browser/find_tools.py"
-    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    # One for all conversions of a process: to make its settings takes LibreOffice longer than to convert a file.
+    profile = f"-env:UserInstallation={(folder.parent / 'office').as_uri()}"
     command = [office, profile, "--headless", "--convert-to", to, "--outdir", str(folder), str(path)]
     found = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
     made = folder / f"{path.stem}.{to.partition(':')[0]}"

@@ -2,39 +2,33 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from train_fixtures import run
 
 from regard.config import DataConfig, TrainConfig
-from regard.train.recipe import Request
-from regard.train.run import train
 
-LETTERS = "abcdefgh"
+RECURRENT = dict(d_model=48, d_state=64)
 
 
 def learn(
-    folder: Path, rule: Callable[[list[str]], list[str]], model: dict[str, Any], *, steps: int, rate: float
+    folder: Path, rule: Callable[[list[str]], list[str]], model: dict[str, Any], steps: int, rate: float
 ) -> float:
     """BLEU after so many steps with three to six letters a line."""
     rng, lines = random.Random(5), set[str]()
     while len(lines) < 3000:
-        lines.add(" ".join(rng.choice(LETTERS) for _ in range(rng.randint(3, 6))))
+        lines.add(" ".join(rng.choice("abcdefgh") for _ in range(rng.randint(3, 6))))
     sources = sorted(lines)
     rng.shuffle(sources)
     folder.mkdir(exist_ok=True)
-    source, target = folder / "train.in", folder / "train.out"
-    source.write_text("".join(line + "\n" for line in sources))
-    target.write_text("".join(" ".join(rule(line.split())) + "\n" for line in sources))
-    plain = TrainConfig(batch_tokens=700, dropout=0.0, label_smoothing=0.0, ema=0.98)
-    settings = replace(plain, steps=steps, learning_rate=rate, validate_every=steps, snapshots=0)
-    data = DataConfig(source=(str(source),), target=(str(target),), copies=True, sampling=0.0)
-    request = Request(data, settings, size="tiny", model=model)
-    result = train(request, folder / "run", show_progress=False)
-    assert result is not None
-    return result.scores[0].bleu
+    for name, each in (("in", sources), ("out", [" ".join(rule(line.split())) for line in sources])):
+        (folder / name).write_text("\n".join(each) + "\n")
+    data = DataConfig(source=(str(folder / "in"),), target=(str(folder / "out"),), copies=True, sampling=0.0)
+    plain = dict(batch_tokens=700, dropout=0.0, label_smoothing=0.0, ema=0.98, snapshots=0)
+    settings = TrainConfig(**plain, steps=steps, learning_rate=rate, validate_every=steps)
+    return run(data, folder / "run", settings, model=model).scores[0].bleu
 
 
 def reverse(letters: list[str]) -> list[str]:
@@ -49,18 +43,15 @@ def test_learns(tmp_path: Path, rule: Callable[[list[str]], list[str]], layers: 
     assert learn(tmp_path, rule, model, steps=steps, rate=rate) >= bleu
 
 
-def bleu_of(folder: Path, cell: str, attention: str, *, steps: int, rate: float) -> float:
-    """Of a recurrent model that reverses."""
-    model = dict(architecture=cell, attention=attention, d_model=48, d_state=64)
-    return learn(folder, reverse, model, steps=steps, rate=rate)
-
-
 def test_a_recurrent_model_with_attention_learns(tmp_path: Path) -> None:
-    assert bleu_of(tmp_path, "lstm", "general", steps=150, rate=1e-2) >= 85
+    model = dict(architecture="lstm", attention="general", **RECURRENT)
+    assert learn(tmp_path, reverse, model, steps=150, rate=1e-2) >= 85
 
 
 def test_a_fixed_vector_learns_too_but_less(tmp_path: Path) -> None:
     """What attention is for: the same cell in the same number of steps."""
-    fixed = bleu_of(tmp_path / "fixed", "gru", "none", steps=120, rate=1e-2)
-    searched = bleu_of(tmp_path / "searched", "gru", "additive", steps=120, rate=1e-2)
+    fixed, searched = (
+        learn(tmp_path / kind, reverse, dict(architecture="gru", attention=kind, **RECURRENT), steps=120, rate=1e-2)
+        for kind in ("none", "additive")
+    )
     assert 20 <= fixed < searched - 10 and searched >= 90

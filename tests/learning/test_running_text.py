@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from train_fixtures import run
+
 from regard.api import load
 from regard.config import DataConfig, TrainConfig
 from regard.engine import EngineKind
-from regard.train.recipe import Request
-from regard.train.run import train
 from regard.translate.evaluate import Perplexity
 
 ENGINES: tuple[EngineKind, ...] = ("torch", "onnxruntime")
@@ -32,17 +32,11 @@ def counting(folder: Path) -> str:
     return str(file)
 
 
-def learn(folder: Path, architecture: str, steps: int, **settings: Any) -> Perplexity:
+def learn(folder: Path, architecture: str, steps: int, **more: Any) -> Perplexity:
     plain = TrainConfig(batch_tokens=900, learning_rate=4e-3, dropout=0.0, ema=0.98, snapshots=0)
-    request = Request(
-        DataConfig(text=(counting(folder),), max_length=23),
-        replace(plain, steps=steps, validate_every=steps, **settings),
-        size="tiny",
-        model=dict(architecture=architecture, d_model=48, d_ff=96, position="rotary"),
-    )
-    result = train(request, folder / "run", show_progress=False)
-    assert result is not None
-    score = result.scores[0]
+    settings = replace(plain, steps=steps, validate_every=steps, **more)
+    model = dict(architecture=architecture, d_model=48, d_ff=96, position="rotary")
+    [score] = run(DataConfig(text=(counting(folder),), max_length=23), folder / "run", settings, model=model).scores
     assert isinstance(score, Perplexity)
     return score
 

@@ -13,7 +13,7 @@ from regard.config import DataConfig, TrainConfig
 from regard.errors import TrainingError
 from regard.train.diagnosis import Signs, diagnose, tokens_a_word
 
-LONGER = replace(QUICK, steps=60, validate_every=6, patience=0, dropout=0.0)
+LONGER = replace(QUICK, steps=40, validate_every=4, batch_tokens=400, patience=0, dropout=0.0)
 
 
 def causes(data: DataConfig, folder: Path, settings: TrainConfig = LONGER, **changes: Any) -> list[str]:
@@ -26,8 +26,8 @@ def causes(data: DataConfig, folder: Path, settings: TrainConfig = LONGER, **cha
 @pytest.mark.parametrize(
     ("changes", "vocabulary", "expected"),
     [
-        (dict(steps=150, validate_every=15, ema=0.0), None, ()),
-        (dict(learning_rate=1.0, warmup=20, ema=0.0), None, ("rate",)),
+        (dict(steps=80, validate_every=10, learning_rate=1e-2, ema=0.0), None, ()),
+        (dict(learning_rate=1.0, warmup=10, ema=0.0), None, ("rate",)),
         (dict(learning_rate=1e-9, ema=0.0), None, ("misaligned", "plateau")),
         (dict(steps=2, validate_every=2), 285, ("vocabulary",)),
     ],
@@ -61,7 +61,8 @@ def test_a_text_learnt_by_heart(tmp_path: Path) -> None:
     rows = ["\t".join(" ".join(rng.choices(letters, k=5)) for _ in range(2)) for _ in range(60)]
     (tmp_path / "pairs.tsv").write_text("\n".join(rows) + "\n")
     data = DataConfig(pairs=(str(tmp_path / "pairs.tsv"),), wrong_language=True, sampling=0.0)
-    assert "overfitting" in causes(data, tmp_path / "run", steps=150, learning_rate=1e-2, ema=0.0)
+    long: Any = dict(steps=110, validate_every=10, batch_tokens=700, learning_rate=1e-2, warmup=10, ema=0.0)
+    assert "overfitting" in causes(data, tmp_path / "run", **long)
 
 
 def test_signs_by_hand() -> None:

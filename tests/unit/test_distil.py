@@ -14,6 +14,7 @@ from regard.api import load
 from regard.config import DataConfig, TrainConfig
 from regard.errors import UsageError
 from regard.train import distil as stages
+from regard.train import finish as finishing
 from regard.train import run as training
 from regard.train.recipe import Request
 from regard.translate.corpus import Block, Job, in_this_process
@@ -21,7 +22,8 @@ from regard.translate.translation import Candidate, Sentence, Translation
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> stages.Distillation:
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Distillation:
+    monkeypatch.setattr(finishing, "write_curves", lambda folder: None)  # they take longer than the run
     words = "le chat dort Jane visite une maison bleue en septembre".split()
     lines = [" ".join([words[n % 9], words[n // 9 % 9], words[n // 3 % 9], str(n)]) for n in range(200)]
     for name, some in (("a.fr", lines[:100]), ("b.fr", lines[90:])):

@@ -12,6 +12,7 @@ import pytest
 import sacrebleu
 from cli_fixtures import assert_one_sentence, run
 from fixtures import TEXT, make_model_folder
+from sacrebleu.significance import PairedTest
 
 import regard
 from regard.errors import DataError, MissingExtra, UsageError
@@ -43,8 +44,9 @@ def test_what_has_no_score_is_refused_and_without_sacrebleu_all(monkeypatch: pyt
         evaluate(REFERENCES, REFERENCES)
 
 
-def test_significance_is_the_share_of_swaps_that_differ_as_much() -> None:
-    """All 2^8 ways to swap the outputs of two systems, counted, beside sacreBLEU's 10,000 drawn ones."""
+def test_significance_is_the_share_of_swaps_that_differ_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All 2^8 ways to swap the outputs of two systems, counted, beside a tenth of the 10,000 that sacreBLEU draws."""
+    monkeypatch.setitem(PairedTest._DEFAULT_SAMPLES, "ar", 1000)
     draw = random.Random(4)
     words = [[draw.choice("abcdef") for _ in range(12)] for _ in range(8)]
     references = [" ".join(each) for each in words]
@@ -90,6 +92,7 @@ def test_the_sample_of_least_risk_is_chosen(measure: str, tmp_path: Path) -> Non
 
 
 def test_several_systems_and_an_ensemble_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PairedTest._DEFAULT_SAMPLES, "ar", 1000)
     one = make_model_folder(tmp_path / "one")
     (tmp_path / "a.fr").write_text("\n".join(TEXT[::2]) + "\n")
     (tmp_path / "a.en").write_text("\n".join(TEXT[1::2]) + "\n")

@@ -39,7 +39,7 @@ from regard.train.run import train
 ROOT = Path(__file__).parents[1]
 OPEN = "--look, a page open"
 KINDS = ("snapshots", "--look, nobody there", OPEN)
-SMALL = {"model": {"size": "small"}, "train": {"steps": 60, "batch_tokens": 2048, "validate_every": 30}}
+SMALL = {"model": {"size": "small"}, "train": {"steps": 40, "batch_tokens": 1024, "validate_every": 40}}
 RUNS: dict[str, Callable[[], Request]] = {
     "learn-reverse": lambda: read_recipe("learn-reverse"),
     "learn-translate": lambda: read_recipe("learn-translate"),

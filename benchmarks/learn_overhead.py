@@ -39,7 +39,10 @@ from regard.train.run import train
 ROOT = Path(__file__).parents[1]
 OPEN = "--look, a page open"
 KINDS = ("snapshots", "--look, nobody there", OPEN)
-SMALL = {"model": {"size": "small"}, "train": {"steps": 40, "batch_tokens": 1024, "validate_every": 40}}
+SMALL = {
+    "model": {"size": "small"},
+    "train": {"steps": 40, "batch_tokens": 1024, "validate_every": 40, "snapshots": 13},
+}
 RUNS: dict[str, Callable[[], Request]] = {
     "learn-reverse": lambda: read_recipe("learn-reverse"),
     "learn-translate": lambda: read_recipe("learn-translate"),

@@ -165,7 +165,7 @@ def test_a_finished_run_stays_as_it_is_and_more_steps_extend_it(corpus: DataConf
 
 
 def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp_path: Path) -> None:
-    parent, text = run(corpus, tmp_path / "parent").folder, tmp_path / "keep.tsv"
+    parent, text = run(dataclasses.replace(corpus, max_length=20), tmp_path / "parent").folder, tmp_path / "keep.tsv"
     (parent / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n")
     text.write_text("un deux\tone two\n" * 3)
     data = dataclasses.replace(corpus, source_language="", target_language="", keep=(str(text),))
@@ -176,6 +176,7 @@ def test_the_given_model_is_kept_where_nothing_is_better(corpus: DataConfig, tmp
     found = metrics(folder, "valid")
     assert [line["step"] for line in found] == [0, 6, 12]
     assert read_manifest(folder).languages == ("fr", "en"), "those of the given model"
+    assert read_manifest(folder).longest == read_manifest(parent).longest == 20, "longer sentences are still split"
     assert Plan.load(folder / "run.json").data.sampling == 0.0, "it has never read a word cut at random"
     card = (folder / "README.md").read_text()
     parts = (

@@ -184,10 +184,10 @@ def choose_model(request: Request, tokenizers: tuple[TokenizerBase, TokenizerBas
 
 def data_like(data: DataConfig, manifest: Manifest) -> DataConfig:
     """The settings of the text as a given model has them; it may never have read a word cut at random."""
-    languages = {
-        name: getattr(data, name) or getattr(manifest, name) for name in ("source_language", "target_language")
-    }
-    return dataclasses.replace(data, joint=manifest.tokenizer.joint, sampling=data.sampling or 0.0, **languages)
+    names = "source_language", "target_language"
+    own: dict[str, Any] = {name: getattr(data, name) or getattr(manifest, name) for name in names}
+    own["max_length"] = min(most, manifest.longest) if (most := data.max_length) == DataConfig().max_length else most
+    return dataclasses.replace(data, joint=manifest.tokenizer.joint, sampling=data.sampling or 0.0, **own)
 
 
 def model_from(request: Request, manifest: Manifest) -> ModelConfig:

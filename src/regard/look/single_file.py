@@ -40,7 +40,7 @@ _QUOTED = r"'(?:[^'\\\n]|\\.)*'|" + r'"(?:[^"\\\n]|\\.)*"|' + _template(_templat
 _PATTERN = (
     r"(?:(?<=[(,=:[!&|?{};>])|(?<=[(,=:[!&|?{};>] )|(?<=return ))/(?![*/])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/"
 )
-_SPACED = re.compile(rf"({_QUOTED}|{_PATTERN})| ?([=({{[,;:?<>&|!*%])\s?|\s?([)}}\]]) ?| ([-+/]) (?![-+/*])")
+_SPACED = re.compile(rf"({_QUOTED}|{_PATTERN})| ?([=({{[,;:?<>&|!*%])\s?|\s?([)}}\]]) ?| ?([-+/]) (?![-+/*])")
 """what stays as it is, or a sign"""
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')

@@ -13,30 +13,30 @@ function shares(words, tokens) {
 	return words.map(([start, end]) => tokens.map(([from, to]) => Math.max(Math.min(end, to) - Math.max(start, from), 0) / Math.max(to - from, 1)));
 }
 
-/** A link for each word of the target; that which holds most of what both words have first, and two linked words are taken. @param {ArrayLike<number>[]} attention of each target token over the source @param {string} source @param {Span[]} sourceSpans @param {string} target @param {Span[]} targetSpans @returns {Link[]} */
-export function align(attention, source, sourceSpans, target, targetSpans) {
-	const [sourceWords, targetWords] = [spansOf(source, rules.words._word), spansOf(target, rules.words._word)];
-	if (!sourceWords.length || !targetWords.length || !attention.length) return [];
-	const columns = shares(sourceWords, sourceSpans);
-	const found = shares(targetWords, targetSpans).map((row) => {
-		const sum = Math.max(row.reduce((total, share) => total + share, 0), 1e-9);
-		const seen = sourceSpans.map((_, i) => row.reduce((total, share, t) => total + share * (attention[t]?.[i] ?? 0), 0));
-		return columns.map((column) => column.reduce((total, share, i) => total + share * (seen[i] ?? 0), 0) / sum);
+/** @param {number[]} values */
+const sum = (values) => values.reduce((a, b) => a + b, 0);
+
+/** A link for each word of the target. @param {ArrayLike<number>[]} attention of each target token over the source @param {string} source @param {Span[]} spans @param {string} target @param {Span[]} tokens @returns {Link[]} */
+export function align(attention, source, spans, target, tokens) {
+	const [ours, words] = [spansOf(source, rules.words._word), spansOf(target, rules.words._word)];
+	if (!ours.length || !words.length || !attention.length) return [];
+	const columns = shares(ours, spans);
+	const found = shares(words, tokens).map((row) => {
+		const seen = spans.map((_, i) => sum(row.map((share, t) => share * (attention[t]?.[i] ?? 0))));
+		return columns.map((column) => sum(column.map((share, i) => share * (seen[i] ?? 0))) / Math.max(sum(row), 1e-9));
 	});
-	/** @param {number[]} weights */
-	const sum = (weights) => weights.reduce((total, weight) => total + weight, 0);
-	const totals = sourceWords.map((_, j) => sum(found.map((row) => row[j] ?? 0)));
-	const cells = found.flatMap((row, i) => row.map((weight, j) => ({ i, j, weight, part: weight ** 2 / Math.max((totals[j] ?? 0) * sum(row), 1e-9) })));
-	/** @type {Map<number, number>} */
-	const linked = new Map();
-	const taken = new Set();
+	const cells = found.flatMap((row, i) => row.map((weight, j) => ({ i, j, weight, part: weight ** 2 / Math.max(sum(found.map((each) => each[j] ?? 0)) * sum(row), 1e-9) })));
+	/** @type {number[]} */
+	const linked = [];
+	/** @type {boolean[]} */
+	const taken = [];
 	for (const { i, j, weight } of cells.sort((a, b) => b.part - a.part)) {
-		if (weight < rules.words._min_attention || linked.has(i) || taken.has(j)) continue;
-		linked.set(i, j);
-		taken.add(j);
+		if (weight < rules.words._min_attention || i in linked || taken[j]) continue;
+		linked[i] = j;
+		taken[j] = true;
 	}
 	return found.map((row, i) => {
-		const place = linked.get(i) ?? row.indexOf(Math.max(...row));
-		return { source: sourceWords[place] ?? [0, 0], target: targetWords[i] ?? [0, 0], weight: Math.round((row[place] ?? 0) * 1e4) / 1e4 };
+		const place = linked[i] ?? row.indexOf(Math.max(...row));
+		return { source: ours[place] ?? [0, 0], target: words[i] ?? [0, 0], weight: Math.round((row[place] ?? 0) * 1e4) / 1e4 };
 	});
 }

@@ -26,7 +26,7 @@ def causes(data: DataConfig, folder: Path, settings: TrainConfig = LONGER, **cha
 @pytest.mark.parametrize(
     ("changes", "vocabulary", "expected"),
     [
-        (dict(steps=80, validate_every=10, learning_rate=1e-2, ema=0.0), None, ()),
+        (dict(steps=150, validate_every=15, ema=0.0), None, ()),
         (dict(learning_rate=1.0, warmup=10, ema=0.0), None, ("rate",)),
         (dict(learning_rate=1e-9, ema=0.0), None, ("misaligned", "plateau")),
         (dict(steps=2, validate_every=2), 285, ("vocabulary",)),

@@ -74,20 +74,20 @@ def train(
         raise UsageError("training needs a folder for the run: got none; give --output")
     keep_memory()
     with needs_extra("torch", "training"):
+        from regard.train.plan import NUM_SNAPSHOTS
         from regard.train.run import train as run
-    is_first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun starts
-    with _page_of(output) if look and is_first else nullcontext() as is_served:
-        result = run(request, output, resume=resume, show_progress=not quiet)
-        _tell(result, quiet)
-        if is_served is not None and result is not None:
-            _wait(is_served.is_set())
+    if look and not resume and "snapshots" not in request.given("train"):  # a page shows them, of a large model too
+        request = request.changed({"train": {"snapshots": NUM_SNAPSHOTS}}, "--look")
+    with _page_of(output) if look and os.environ.get("RANK", "0") == "0" else nullcontext() as is_served:
+        if (result := run(request, output, resume=resume, show_progress=not quiet)) is not None:
+            _tell(result, quiet)
+            if is_served is not None:
+                _wait(is_served.is_set())
 
 
 def _tell(result: Any, quiet: bool) -> None:
     from regard.folder.manifest import read_manifest
 
-    if result is None:  # one of several processes; the first has the result
-        return
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
@@ -96,7 +96,7 @@ def _tell(result: Any, quiet: bool) -> None:
 
 
 def _page_of(output: Path) -> AbstractContextManager[threading.Event]:
-    """Serve the run's page while it trains."""
+    """Serve the run's page while it trains; of the processes that torchrun starts, the first has it and the result."""
     from regard.look.live import served_live
 
     def opened(url: str) -> None:

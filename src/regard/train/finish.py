@@ -113,7 +113,7 @@ def _choose(
     """Steps and weights of the finished model, and a sentence about the given one, which is step 0.
 
     Weights that harm the text to keep go back part of the way (WiSE-FT, Wortsman et al. 2022). The given model stays unless
-    the gain is more than a standard error, as the best of several validations is partly luck.
+    the gain is more than a standard error, as the best of several validations is partly luck, or the loss was to decide.
     """
     steps, name, tolerance = trainer.history.best_steps, Path(plan.init).name, plan.train.keep_tolerance
     trained = average_best(trainer.run_folder, steps)
@@ -139,7 +139,7 @@ def _choose(
     texts["trained"] = _translated(plan, model, tokenizers, trainer.processes, valid.sources)
     bleu, chance = (values["BLEU"] for values in p_values(texts, valid.targets, with_chrf=False))
     gain = f"from BLEU {bleu['given']:.2f} to {bleu['trained']:.2f} on {len(valid):,} sentences held out"
-    if bleu["trained"] <= bleu["given"] or chance["trained"] > BY_CHANCE:
+    if plan.train.metric != "loss" and (bleu["trained"] <= bleu["given"] or chance["trained"] > BY_CHANCE):
         return [0], given, f"kept {name} as it was: {gain} is no more than chance; more text may help"
     told = f"{name} went {gain}, at {share:.0%} of the way to step {steps[0]:,}"
     told += f"; the text to keep went from {kept[0]:.2f} to {kept[-1]:.2f}" if keep else ""

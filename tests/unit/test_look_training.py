@@ -4,7 +4,6 @@ import json
 import shutil
 import threading
 import time
-import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,8 @@ from regard.look.document import criteria, describe
 from regard.look.live import live_session, served_live
 from regard.look.server import chain, get, post
 from regard.look.view import Look, look_at
-from regard.train import plan
+from regard.train import run as training
+from regard.train.plan import NUM_SNAPSHOTS
 from regard.train.snapshots import list_snapshots, read_snapshot
 
 TEXT = "un deux trois"
@@ -146,17 +146,14 @@ def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
     assert all(np.array_equal(watched[name], alone[name]) for name in alone)
 
 
-def test_who_wants_to_look_at_a_large_model_gets_snapshots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "LARGEST_WITH_SNAPSHOTS", 0)
-    monkeypatch.setattr(webbrowser, "open", print)
-    served: list[bool] = []
-    monkeypatch.setattr(cli, "_wait", served.append)
-    data = counting_corpus(tmp_path)
-    text: Any = dict(source=list(data.source), target=list(data.target), size="tiny", force=True, quiet=True)
-    for look in (False, True):
-        cli.train(tmp_path / f"{look}", **text, settings=["steps=2", "d_model=24", "d_ff=40"], look=look)
-        assert bool(list_snapshots(tmp_path / f"{look}")) == look
-    assert served == [True]
+@pytest.mark.parametrize("look", [False, True])
+def test_who_wants_to_look_gets_snapshots_of_any_model(
+    look: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+    monkeypatch.setattr(training, "train", lambda request, *_, **__: asked.append(request.train.snapshots))
+    cli.train(tmp_path, look=look)
+    assert asked == [NUM_SNAPSHOTS if look else None]
 
 
 def test_a_page_rests_until_its_answers_are_a_small_share(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
     python recipes/generators.py --data data --teachers . --output runs
 
---teachers holds stories15M, qwen and all-MiniLM-L6-v2, imported; --data what text/README.md says that the recipes story,
+--teachers holds stories15M, stories15M-trimmed, qwen and all-MiniLM-L6-v2, imported; --data what text/README.md says that the recipes story,
 chat and search are made of, but for what the teachers write: stories/small.txt, stories/broad.txt, chat/asked.txt,
 prepared/chat and prepared/search. Search trains while the teachers write, in several processes, until their share of the
 time is over; filters keep what is fit, and then both other models train at the same time. The same command continues after
@@ -150,6 +150,8 @@ def train(name: str, options: argparse.Namespace, begin: float) -> None:
     else:
         command += ["--recipe", str(RECIPES / f"{name}.toml"), "--data", str(options.data)]
         command += [word for each in settings for word in ("--set", each)]
+        if name == "story":
+            command += ["--init", str(options.teachers / "stories15M-trimmed")]
     if not (options.output / name / "model.safetensors").exists():
         say(begin, f"{name}: {' '.join(command[3:])}")
         subprocess.run(command, check=True)

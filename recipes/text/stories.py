@@ -5,8 +5,10 @@
         --temperature 0.8 --set top_k=64
     python recipes/text/stories.py keep data/stories/told/beginnings.txt --output data/stories/stories.txt.xz
     python recipes/text/stories.py books train.txt.xz --output data/stories/books.txt.xz
+    python recipes/text/stories.py trim stories15M.bin train.txt.xz everyday.en.txt --count 12000 --output trimmed/stories.bin
 
-A beginning is a sentence with which a paragraph of a book begins, of common words, or one made of the lists below. One
+`trim` leaves a checkpoint of llama2.c with the tokens that texts use most, and those they are made of: of 32,000 a third.
+What is written with these tokens alone is scored exactly as before. A beginning is a sentence with which a paragraph of a book begins, of common words, or one made of the lists below. One
 of four is cut within the sentence. `--header` puts a request before each, for a teacher that was not made for stories;
 `keep` takes it off again. Kept is a story that is long enough, goes on with the names of its beginning, ends with a
 sentence, does not loop, and is not made of what others before it say.
@@ -19,15 +21,20 @@ import itertools
 import lzma
 import random
 import re
+import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 from fr_en import plain
+from sentencepiece import SentencePieceProcessor
 
 from regard.data.lines import read_lines
+from regard.exchange.llama2c import read as read_llama2c
 from regard.generate.prompts import MARK, to_lines
 from regard.text import is_looping
+from regard.text.tokenizer import SPACE_MARK
 
 HEADER = (
     "A book of very short stories in plain words. Each has about 120 words, tells what happens next to the people of "
@@ -84,6 +91,8 @@ _SHINGLE, _MOST_SEEN = 6, 0.25
 """words in a row that are looked for in earlier stories, and the share of them that may be found there"""
 _MOST_ALIKE = 400
 """stories that may begin their second sentence with the same four words"""
+_NUM_SPECIAL, _NUM_COUNTED = 259, 400_000
+"""tokens that are bytes or control the text; lines whose tokens are counted"""
 _FIRST = re.compile(r"[A-Z\"\u201c].{20,160}?(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?][\"'\u201d\u2019]?(?= |$)")
 _SAYS = re.compile(r"[\"\u201d] (?:\w+ ){0,3}(?:said|asked|cried|whispered|answered)\b|\b(?:said|asked|cried) .+\.$")
 _WORD = re.compile(r"[A-Za-z']+")
@@ -223,6 +232,56 @@ def books(lines: Iterable[str]) -> Iterator[str]:
             chapter.append(plain(line))
 
 
+def kept_tokens(tokens: list[str], scores: list[float], times: Counter[int], count: int) -> list[int]:
+    """The tokens to keep: bytes and what controls, each sign of the text, the most frequent ones, and what these are merged from."""
+    index = {token: id for id, token in enumerate(tokens)}
+    kept = set(range(_NUM_SPECIAL))
+
+    def keep_with_parts(id: int) -> None:
+        waiting = [id]
+        while waiting:
+            id = waiting.pop()
+            if id in kept:
+                continue
+            kept.add(id)
+            halves = ((tokens[id][:place], tokens[id][place:]) for place in range(1, len(tokens[id])))
+            pairs = [(index[left], index[right]) for left, right in halves if left in index and right in index]
+            # Merged last is the pair whose own tokens are merged first.
+            waiting += max(pairs, key=lambda pair: min(scores[pair[0]], scores[pair[1]]), default=())
+
+    for id, token in enumerate(tokens):
+        if len(token) == 1 and (token.isascii() or times[id]):
+            keep_with_parts(id)
+    for id, _ in times.most_common():
+        if len(kept) >= count:
+            break
+        keep_with_parts(id)
+    return sorted(kept)
+
+
+def trim(checkpoint: Path, lines: Iterable[str], count: int, output: Path) -> None:
+    """Write a checkpoint of llama2.c with fewer tokens, and its tokenizer.bin beside it, where that of the first is too."""
+    files = read_llama2c(checkpoint)
+    tokenizer = SentencePieceProcessor(model_proto=files.files[files.tokenizer.source])
+    tokens = [tokenizer.id_to_piece(id) for id in range(len(tokenizer))]
+    scores = [tokenizer.get_score(id) for id in range(len(tokenizer))]
+    times: Counter[int] = Counter()
+    for line in itertools.islice(lines, _NUM_COUNTED):
+        times.update(tokenizer.encode(line))
+    kept = kept_tokens(tokens, scores, times, count)
+    content = checkpoint.read_bytes()
+    numbers = list(struct.unpack_from("<7i", content))
+    table = np.frombuffer(content, "<f4", numbers[5] * numbers[0], 28).reshape(numbers[5], numbers[0])
+    rest, numbers[5] = content[28 + table.nbytes :], len(kept)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_bytes(struct.pack("<7i", *numbers) + table[kept].tobytes() + rest)
+    names = [tokens[id].replace(SPACE_MARK, " ").encode() for id in kept]
+    rows = (struct.pack("<fi", scores[id], len(name)) + name for id, name in zip(kept, names, strict=True))
+    output.with_name("tokenizer.bin").write_bytes(struct.pack("<i", max(map(len, names))) + b"".join(rows))
+    covered = sum(times[id] for id in kept) / times.total()
+    print(f"{len(kept):,} of {len(tokens):,} tokens kept, which are {covered:.2%} of the text")
+
+
 def _write(path: Path, documents: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with lzma.open(path, "wt", preset=1, encoding="utf-8", newline="\n") as output:
@@ -231,7 +290,7 @@ def _write(path: Path, documents: Iterable[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", choices=["beginnings", "keep", "books"])
+    parser.add_argument("task", choices=["beginnings", "keep", "books", "trim"])
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument(
         "--given", type=Path, help="keep: the file of beginnings; by default that of the same name above"
@@ -249,6 +308,10 @@ def main() -> None:
         marked = (text.replace("\n", f" {MARK} ") + "\n" for text in found)
         with open(options.output, "w", encoding="utf-8", newline="\n") as output:
             output.writelines(marked)
+    elif options.task == "trim":
+        checkpoint, *texts = options.files
+        lines = itertools.chain.from_iterable(map(read_lines, texts))
+        trim(checkpoint, lines, options.count, options.output)
     elif options.task == "keep":
         given = options.given or options.files[0].parent.parent / options.files[0].name
         _write(options.output, keep(lines, read_lines(given), header))

@@ -3,7 +3,7 @@
 On a CPU each model as regard opens it stands beside the same weights in CTranslate2, both in int8 with beam 4: the file at
 once, where each makes its own batches, in sentences a second; and its first sentences one after another, in source words a
 second. CTranslate2 gets its threads both ways, within a batch and a batch each. On a GPU regard is alone, with the file once
-and --times over. Systems take turns, the best of the rounds counts, and tokenization is in nobody's time.
+and --times over. Systems take turns, the best of the rounds counts, and no time includes tokenization.
 
 Needs the extra regard[bench]. opus-fr-en is an OPUS-MT model imported with --weights int8.
 """

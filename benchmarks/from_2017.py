@@ -6,7 +6,7 @@ TEXT holds English, a document a line (.xz too). A decoder of four layers and 12
 every row keeps the changes of the rows before it. Batches, their order and the learning rate are the same for all; the loss is
 that of held-out text, in nats a token. Speed is processor time of one thread. Training memory is weights, gradients and Adam's two
 moments, and what the backward pass keeps of a batch. The cache is what one token needs while a text is written, and the step
-is one token after a text of 512. With --rows or --seeds, --save keeps what others gave before;
+is one token after a text of 512. With --rows or --seeds, --save keeps the figures of earlier calls;
 --speed adds speeds, all rows in turns and the best of three rounds, to rows that have their losses. --save also writes the table
 of docs/explanation/from-2017.md.
 """

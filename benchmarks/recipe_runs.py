@@ -3,7 +3,7 @@
     python benchmarks/recipe_runs.py multi30k-en-de --seeds 3 --data FOLDER [--save]
 
 Every run is `regard train --recipe NAME --seed N` in a process of its own; one whose folder is finished already is
-only read, so that seeds can be trained at different times. The row of the README's table is printed last.
+only read, so that seeds can be trained at different times. The row for the table of docs/how-to/train.md is printed last.
 """
 
 from __future__ import annotations

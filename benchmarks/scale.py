@@ -2,11 +2,10 @@
 
     python benchmarks/scale.py [--pairs 2000] [--steps 8] [--save]
 
-Corpus: shards of made-up pairs, once, ten and a hundred times as many, are read, cleaned, cut into pieces and made into
-batches, each time in a fresh process whose largest memory is noted; beside it the same text is held in memory, as was done
-before. Ranks: a model trains on one and on two processes, the same batches together; what the model in
-`scale_model.py` says of two from what one was measured to do stands beside what two were measured to do. Seconds are
-those of the processor, which others on the machine do not change.
+Corpus: shards of made-up pairs, once, ten and a hundred times as many, are read, cleaned, tokenized and made into batches,
+each time in a new process whose peak memory is noted; beside it the same text is held in memory. Ranks: a model trains on
+one and on two processes with the same batches; the time that `scale_model.py` predicts for two from the time of one stands
+beside the measured time of two. Seconds are processor time, which other programs on the machine do not change.
 """
 
 from __future__ import annotations

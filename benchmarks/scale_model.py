@@ -1,7 +1,7 @@
 """How many tokens a second 1 to 1,024 GPUs would train on: measured computing, stated networks.
 
 Nothing here was measured on more than one GPU. A step of a process is its computing, what of the exchange of gradients
-is not hidden behind the backward pass, and what all processes must tell one another before they go on.
+is not hidden behind the backward pass, and the messages in which all processes agree about time and signals.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ of the rounds. A peer, in the same rounds, is a plain HTTP server around the sam
 own server, where one runs on that port with the same weights (`regard export fr-en OUT --to ctranslate2`, made an Argos
 package; its sentence splitter needs models from elsewhere, so it must be told to take a text as one sentence).
 
-Then: 10 times more than it can do, 200 connections that dribble, bodies of 100 MB, made-up requests, and 100,000
-requests with an eye on memory; these use small random models, so that it is the server that is measured.
+Then: 10 times more than it can do, 200 slow connections, bodies of 100 MB, made-up requests, and 100,000
+requests while memory is watched; these use small random models, so that it is the server that is measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How well a model writes on: `python benchmarks/story_quality.py --model story --text held-out.txt.xz`.
 
-- perplexity of held-out text, by piece and by word: chapters from all over it, each piece after those before it in rows
-  as long as the model was trained to read
+- perplexity of held-out text, by token and by word: chapters from all over it, each token after those before it, in rows
+  as long as those of the training
 - distinct-n: the share of n-grams of words that are different, over all continuations of story_beginnings.txt
 - repetition: the share of 4-grams that have come before in the same continuation, and continuations that loop
 - names kept: of the names in a beginning (after a tab in that file), how many come again in its continuation

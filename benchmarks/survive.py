@@ -3,8 +3,8 @@
     python benchmarks/survive.py [--kills 200] [--steps 100] [--damages 500] [--files 1000] [--ranks 4] [--minutes 3]
                                  [--save]
 
-A tiny model on a CPU. Killed runs are resumed until they are done, and must end with the weights, to the bit, of one
-that nobody disturbed. There is no peer: the ratios are to what must hold.
+A tiny model on a CPU. Killed runs are resumed until they are done, and must end with the weights of an undisturbed
+run, to the bit. There is no peer: the ratios are to what must hold.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run of two processes survives: one of them killed, or standing still; with all weights in each, or a part.
 
-Used by survive.py. A run goes on when all its processes are new and the first of them has told of a step.
+Used by survive.py. A run counts as resumed when all its processes have been restarted and the first of them has reported a step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The laws of the fast kernels, on the device that trains: whatever the form, loss and gradients are the same.
+"""The laws of the fast kernels, on the device that trains: every form of a step gives the same loss and gradients.
 
 The reference is the plain formula in fp32 on padded rows: logits, log-softmax, sums. The forms are those
 `regard train` may take on this device, each through the `Updater` that it uses.

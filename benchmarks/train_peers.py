@@ -1,7 +1,7 @@
 """The peers of a training benchmark, doing the same work: Hugging Face Marian and torch.nn.Transformer.
 
 Dropout stands where the paper has it (embedding sums and sub-layers' outputs) in all of them; what a peer
-would drop besides is turned off, since that is work it need not do.
+drops elsewhere is switched off, so that all do the same work.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ MAX_LENGTH = 256
 
 @dataclass(frozen=True)
 class Sentences:
-    """Pairs of random pieces, as the batches of `regard train` are made of."""
+    """Pairs of random tokens, as the batches of `regard train` are made of."""
 
     source: Ragged
     """each with its end"""

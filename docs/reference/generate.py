@@ -31,9 +31,9 @@ def cli_page() -> str:
         pages += [f"## regard {name}".rstrip(), "", "```text", _help(arguments), "```", ""]
     pages += [
         "Every command ends with 0 when all went well, 1 when the input or a model is at fault, 2 when the",
-        "command itself is; 130 and 143 after an interrupt and a termination, 141 when nobody reads its output",
-        "any more. What went wrong is one sentence on standard error. `NO_COLOR` takes the colours from the",
-        "progress bars, and `regard --install-completion` teaches the shell to complete.",
+        "command itself is; 130 and 143 after an interrupt and a termination (`serve` then ends with 0), 141 when",
+        "nobody reads its output any more. What went wrong is one sentence on standard error. `NO_COLOR` takes",
+        "the colours from the progress bars, and `regard --install-completion` teaches the shell to complete.",
         "",
     ]
     return "\n".join(pages)

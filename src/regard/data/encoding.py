@@ -25,7 +25,7 @@ _WORTH_PROCESSES = 50_000  # pairs above which processes save more time than the
 class Builder:
     """Makes the batches of a window; nothing else decides what is in them."""
 
-    source_tokenizer: TokenizerBase | None
+    source_tokenizer: TokenizerBase
     target_tokenizer: TokenizerBase
     batch_tokens: int
     sampling: float
@@ -37,13 +37,11 @@ class Builder:
         sources, targets = texts
         ends = self.target_tokenizer
         source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
-        if self.source_tokenizer is None:
-            source = Ragged.of([()] * len(targets))
-        else:
-            source = self._encode_side(self.source_tokenizer, sources, source_seed)
-            source = source.ending_with(self.source_tokenizer.eos_id)
+        source = self._encode_side(self.source_tokenizer, sources, source_seed)
         target = self._encode_side(self.target_tokenizer, targets, target_seed)
-        return source, target.beginning_with(ends.bos_id).ending_with(ends.eos_id)
+        return source.ending_with(self.source_tokenizer.eos_id), target.beginning_with(ends.bos_id).ending_with(
+            ends.eos_id
+        )
 
     def _encode_side(self, tokenizer: TokenizerBase, texts: Sequence[str], seed: int) -> Ragged:
         if not self.sampling or not isinstance(tokenizer, Tokenizer):
@@ -154,7 +152,7 @@ class EncodedPairs:
         """Both sides of some pairs."""
         rows = self._kept.take(places)
         sources, targets = self._texts
-        return take_texts(sources, rows) if len(sources) else [], take_texts(targets, rows)
+        return take_texts(sources, rows), take_texts(targets, rows)
 
     def tokens(self, places: Rows) -> list[Ragged]:
         """Both sides of some pairs as the sequences that a model sees."""

@@ -193,8 +193,7 @@ class RunningTextStream(BatchStream):
         starts, stops = chunks.cut(None)
         if not len(starts):
             raise DataError("the text must hold a token: got none; give more text")
-        self.tokens_per_epoch = chunks.num_tokens
-        mean = self.tokens_per_epoch / len(starts)
+        mean = chunks.num_tokens / len(starts)
         self.buffer = Buffer.sized(batch_tokens, 0.0, mean, chunks.max_length) if packing else None
         room = batch_tokens if self.buffer is None else self.buffer.target_room
         if int((stops - starts).max()) + chunks.masked > room:
@@ -208,7 +207,7 @@ class RunningTextStream(BatchStream):
         for numbers in (chunks.documents.offsets, chunks.documents.ids):
             fingerprint = zlib.crc32(numbers.data, fingerprint)
         self._last_epoch: tuple[int, Places, Places] | None = None
-        num_windows = math.ceil(self.tokens_per_epoch / batch_tokens / _BATCHES_PER_WINDOW)
+        num_windows = math.ceil(chunks.num_tokens / batch_tokens / _BATCHES_PER_WINDOW)
         super().__init__(max(1, num_windows), fingerprint, Lanes())
 
     def _build(self, epoch: int, window: int) -> list[Batch]:

@@ -24,20 +24,26 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> dict[
     path, vectors = Path(path), dict[str, np.ndarray]()
     try:
         with open_bytes(path) as file:
-            for number, word, numbers in _rows(path, file, width):
+            for where, word, numbers in _rows(path, file, width):
                 if word in wanted and word not in vectors:
-                    vector = vectors[word] = np.array(numbers, np.float32)
-                    if not np.isfinite(vector).all():
-                        raise ValueError(f"vectors must be finite numbers: that of {word!r} is not")
+                    vectors[word] = _vector(where, numbers)
     except DAMAGED as error:
         raise unreadable(path, error) from error
-    except ValueError as error:
-        raise DataError(f"{path}:{number}: {error}; mend the file") from error
     return vectors
 
 
-def _rows(path: Path, file: BinaryIO, width: int) -> Iterator[tuple[int, str, list[bytes]]]:
-    """The number of each line, its word and its numbers."""
+def _vector(where: str, numbers: list[bytes]) -> np.ndarray:
+    try:
+        vector = np.array(numbers, np.float32)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}; mend the file") from error
+    if not np.isfinite(vector).all():
+        raise DataError(f"{where}: vectors must be finite numbers: this one is not; mend the file")
+    return vector
+
+
+def _rows(path: Path, file: BinaryIO, width: int) -> Iterator[tuple[str, str, list[bytes]]]:
+    """The place of each line, its word and its numbers."""
     first = file.readline(MAX_LINE_BYTES).split()
     has_counts = len(first) == 2 and all(each.isdigit() for each in first)
     found = int(first[1]) if has_counts else max(len(first) - 1, 0)
@@ -56,4 +62,4 @@ def _rows(path: Path, file: BinaryIO, width: int) -> Iterator[tuple[int, str, li
                 f"{path}:{number}: a line must be a word and {width} numbers: got {line[:40]!r}; mend the file"
             )
         if fields:
-            yield number, fields[0].decode("utf-8", "replace"), fields[1:]
+            yield f"{path}:{number}", fields[0].decode("utf-8", "replace"), fields[1:]

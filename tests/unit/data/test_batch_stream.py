@@ -12,9 +12,7 @@ from batch_fixtures import TOKENIZER, epoch, same, sequences, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batch_stream import PairStream
 from regard.data.batches import Batch, Buffer, batches_for_inference, group_by_length, pack, padded_batches
-from regard.data.corpus import Corpus
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 

@@ -236,8 +236,9 @@ def test_a_plan_says_what_was_chosen_and_why(corpus: DataConfig, tmp_path: Path)
     assert [
         part for part in (*parts, "in 2 batches", "dropout 0.2", "rate by the model's width") if part not in chosen
     ] == []
-    shape = dataclasses.replace(request, model={"d_model": 64, "d_ff": 128})
-    assert "size" not in reasons(shape, plan, **text, on_gpu=False, tunes=False), "the recipe says it all"
+    for width in ("d_ff", "d_state"):
+        shape = dataclasses.replace(request, model={"d_model": 64, width: 128})
+        assert "size" not in reasons(shape, plan, **text, on_gpu=False, tunes=False), "the recipe says it all"
     assert "size small" in given and not any(part in given for part in ("passes", "updates", "dropout", "rate"))
     plans[0].save(tmp_path / "run.json")
     assert Plan.load(tmp_path / "run.json") == plans[0]

@@ -91,7 +91,9 @@ def _tell(result: Any, quiet: bool) -> None:
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
-        advice = f"try  regard {read_manifest(result.folder).task} --model {result.folder}"
+        manifest = read_manifest(result.folder)
+        to = "".join(f" --to {language}" for language in manifest.target_languages[:1])
+        advice = f"try  regard {manifest.task} --model {result.folder}{to}"
         typer.echo(f"finished in {result.seconds:,.0f} s; {advice}", err=True)
 
 

@@ -20,7 +20,7 @@ from regard.compare.measures import best_head
 from regard.compare.results import BudgetResults, Curves, Measurement, best_rate, read_results, swept
 from regard.compare.study import Study
 from regard.compare.texts import ORDINARY
-from regard.config import sized
+from regard.config import RECURRENT, sized
 from regard.files import write_file
 from regard.model.position_criteria import judge
 
@@ -211,11 +211,12 @@ class Report:
         )
 
     def _positions(self) -> None:
-        """The four criteria, where positions are varied, for those as wide as the reference's."""
-        kinds = [each.changes["position"] for each in self.study.contenders.values() if "position" in each.changes]
+        """The four criteria, where Transformers vary positions, at the width of the reference or of the first one."""
+        found = {name: c for name, c in self.study.contenders.items() if c.recipe.architecture not in RECURRENT}
+        kinds = [each.changes["position"] for each in found.values() if "position" in each.changes]
         if not kinds:
             return
-        recipe = self.study.contenders[self.study.reference].recipe
+        recipe = found.get(self.study.reference, next(iter(found.values()))).recipe
         config = sized(recipe.size or "tiny", **recipe.model)
         self.blocks.append("## Four criteria for positions")
         self._table(

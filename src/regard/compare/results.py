@@ -123,10 +123,16 @@ class BudgetResults:
     study: Study
     corpus: str
     budget: str
-    text: Mapping[str, Any]  # sources and references of the test set
-    about: Mapping[str, Any]  # what is known about the text
-    is_timed: bool
+    text: Mapping[str, Any]  # sources and references of the test set, and what is known about them
     files: Mapping[str, Mapping[int, Any]]  # results by model and seed
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return dict(self.text["about"])
+
+    @property
+    def is_timed(self) -> bool:
+        return self.study.budgets[self.budget].is_timed
 
     @property
     def models(self) -> list[str]:
@@ -187,17 +193,12 @@ def score(metric: str, hypotheses: Sequence[str], references: Sequence[str], row
 def read_results(study: Study, output: Path) -> list[BudgetResults]:
     """Everything that was measured so far; an interrupted comparison has a report too."""
     runs = [task for stage in stages_of(study)[1:] for task in stage if task.result(output).is_file()]
+    if not runs:
+        raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     found: dict[tuple[str, str], dict[str, dict[int, Any]]] = {}
     for task in runs:
         result = json.loads(task.result(output).read_text("utf-8"))
         found.setdefault((task.corpus, task.budget), {}).setdefault(task.model, {})[task.seed] = result
-    if not found:
-        raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     texts = {name: read_text(output, name) for name, _ in found}
     order = [(corpus, budget) for corpus in study.corpora for budget in study.budgets_of(corpus)]
-    return [
-        BudgetResults(study, *place, text, text["about"], study.budgets[place[1]].is_timed, found[place])
-        for place in order
-        if place in found
-        for text in [texts[place[0]]]
-    ]
+    return [BudgetResults(study, *place, texts[place[0]], found[place]) for place in order if place in found]

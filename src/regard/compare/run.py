@@ -56,8 +56,8 @@ def compare(
     """Do the unfinished tasks of a comparison, and write its report; returns the path of the report.
 
     recipe: a named comparison, a TOML file, or the content of one. data: the folder of files named data/….
-    jobs: parallel tasks; by default one for each core of a CPU, at most eight on a GPU; runs counted in minutes are alone. only_report: train
-    nothing, report the results so far.
+    jobs: parallel tasks, by default one for each core of a CPU and at most eight on a GPU; runs counted in minutes are
+    alone. only_report: train nothing, report the results so far.
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be at least 1: got {jobs}; give a larger one")

@@ -27,7 +27,7 @@ import numpy as np
 
 from regard.data.batches import Batch, Buffer, with_ids
 from regard.data.corpus import Corpus
-from regard.data.encoding import Builder, EncodedPairs, Order, build_worker
+from regard.data.encoding import Builder, Order, ShortPairs, build_worker
 from regard.data.workers import Workers
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import PAD_ID, Tokenizer, TokenizerBase
@@ -68,7 +68,6 @@ class BatchStream(AbstractContextManager["BatchStream"]):
 
     num_too_long = 0  # texts left out because they are too long
     max_sequence_length: int  # maximum tokens of a sequence, its end included
-    tokens_per_epoch: int  # estimate, both sides, as segmented in training
     buffer: Buffer | None  # the fixed shape of packed batches
     pad_id = PAD_ID
     _read: Callable[[int, int], Any]  # epoch and window to the message from which a worker builds it; with workers only
@@ -145,16 +144,16 @@ class BatchStream(AbstractContextManager["BatchStream"]):
 class PairStream(BatchStream):
     """The batches of a parallel corpus; use it as a context if it has workers.
 
-    tokenizers: of the source and of the target; no source tokenizer, and no sources, means a language model.
-    batch_tokens: tokens of a batch, both sides and padding included. num_workers: processes that build batches ahead;
-    any number gives the same batches. lanes: those of this process. shuffle_window: pairs that are shuffled with one
-    another; see `Order`. folder: where the tokens of this corpus are kept, for other processes and later runs.
+    tokenizers: of the source and of the target. batch_tokens: tokens of a batch, both sides and padding included.
+    num_workers: processes that build batches ahead; any number gives the same batches. lanes: those of this process.
+    shuffle_window: pairs that are shuffled together; see `Order`. folder: where it is kept which pairs are short enough,
+    for other processes and later runs.
     """
 
     def __init__(
         self,
         corpus: Corpus,
-        tokenizers: tuple[TokenizerBase | None, TokenizerBase],
+        tokenizers: tuple[TokenizerBase, TokenizerBase],
         *,
         batch_tokens: int,
         packing: bool,
@@ -167,15 +166,12 @@ class PairStream(BatchStream):
         folder: Path | None = None,
         num_readers: int = 1,
     ) -> None:
-        assert tokenizers[0] is not None or not any(corpus.sources)
         lanes = lanes or Lanes()
         plain = Builder(*tokenizers, batch_tokens, 0.0, max_length, None)
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="regard-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._pairs = EncodedPairs(
-            corpus.sources, corpus.targets, plain, folder, keeps_tokens=not sampling, num_processes=num_readers
-        )
+        self._pairs = ShortPairs(corpus.sources, corpus.targets, plain, folder, num_processes=num_readers)
         facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
         self._mixture = self._pairs.mixed(corpus.mixture)
@@ -194,16 +190,15 @@ class PairStream(BatchStream):
             fingerprint = zlib.crc32(repr(corpus.mixture.weights).encode(), fingerprint)
         source_mean, target_mean = self._mean_lengths(dataclasses.replace(plain, sampling=sampling))
         pair_mean = source_mean + target_mean
-        self.tokens_per_epoch = round(pair_mean * self.num_pairs)
         batches = max(_MIN_BATCHES_PER_WINDOW, _BATCHES_IN_WORK // lanes.count)
         pairs = max(batches * batch_tokens / pair_mean, _MIN_PAIRS_PER_WINDOW)
         # A window for each lane lets all of them read the same epoch.
         num_windows = min(max(math.ceil(self.num_pairs / pairs), lanes.count), self.num_pairs)
-        self.buffer, rooms = None, [batch_tokens // 2]
+        self.buffer, room = None, batch_tokens // 2
         if packing:
             self.buffer = Buffer.sized(batch_tokens, source_mean, target_mean, max_length)
-            rooms = [self.buffer.target_room] + [self.buffer.source_room] * bool(self.buffer.source)
-        max_length = min(max_length, *(room - 1 for room in rooms))
+            room = min(self.buffer.target_room, self.buffer.source_room)
+        max_length = min(max_length, room - 1)
         self._builder = dataclasses.replace(plain, sampling=sampling, buffer=self.buffer, max_length=max_length)
         self._check_room(batch_tokens)
         super().__init__(num_windows, fingerprint, lanes)
@@ -233,10 +228,7 @@ class PairStream(BatchStream):
     def _read(self, epoch: int, window: int) -> dict[str, Any]:
         start, stop = (n * self.num_pairs // self._num_windows for n in (window, window + 1))
         places = self._mixture.rows(epoch, self._order.rows(epoch, start, stop))
-        found: dict[str, Any] = {"seed": [self._seed, epoch, window]}
-        if self._pairs.keeps_tokens:
-            return {**found, "tokens": [vars(side) for side in self._pairs.tokens(places)]}
-        return {**found, "texts": self._pairs.texts(places)}
+        return {"seed": [self._seed, epoch, window], "texts": self._pairs.texts(places)}
 
     def _build(self, epoch: int, window: int) -> list[Batch]:
         return [Batch(**batch) for batch in self._builder.build(self._read(epoch, window))]

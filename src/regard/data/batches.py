@@ -207,8 +207,8 @@ def batches_for_inference(ids: Sequence[Sequence[int]], max_tokens: int) -> list
 def padded_batches(
     sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int, ends: Ends = TokenizerBase
 ) -> Iterator[Batch]:
-    """Each pair once in padded batches of like length, for a loss over a whole set; a language model has no sources."""
-    source = Ragged.of([[*ids, ends.eos_id] for ids in sources] if sources else [()] * len(targets))
+    """Each pair once in padded batches of like length, for a loss over a whole set."""
+    source = Ragged.of([[*ids, ends.eos_id] for ids in sources])
     target = Ragged.of([[ends.bos_id, *ids, ends.eos_id] for ids in targets])
     for rows in group_by_length(source.lengths, target.lengths - 1, batch_tokens):
         yield make_batch(source, target, rows, pad_id=ends.pad_id)

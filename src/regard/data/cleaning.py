@@ -190,6 +190,9 @@ def _judge_languages(
             column.extend(chunk)
     notes: list[str] = []
     declared = {"source": config.source_language, "target": config.target_language}
+    looks = [language.main_language(max(count, key=count.__getitem__, default="")) for count in counts]
+    if looks[0] != looks[1] and looks == [language.main_language(code) for code in reversed(declared.values())]:
+        notes.append("the sides look exchanged: name them the other way round, or set swapped=true for pairs")
     for (side, said), column, count in zip(declared.items(), found, counts, strict=True):
         right = language.right_language(side, count, said, notes)
         if right is not None:

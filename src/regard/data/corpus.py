@@ -83,9 +83,10 @@ def read_pairs(
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
-    `file#label` is the lines of a file whose third column is the label; a weight behind it is not for here. swapped: those files hold target TAB
-    source. tags: the target language of each of those files, which is written before its sources. advice: what an error about an unusable line says to do, where `strict` allows none. folder:
-    where to put the texts instead of in memory.
+    `file#label` is the lines of a file whose third column is the label; a weight behind it is ignored here. swapped:
+    those files hold target TAB source. tags: the target language of each of those files, written before its sources.
+    advice: what an error about an unusable line says to do, where `strict` allows none. folder: where the texts are
+    kept instead of in memory.
     """
     if len(source) != len(target):
         raise UsageError(
@@ -107,8 +108,8 @@ def read_pairs(
         _add(corpus, name, ((number, before + first, second) for number, first, second in found))
     if not len(corpus):
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
-        reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
-        raise DataError(f"the corpus must hold a sentence pair: got none from {names}{reasons}")
+        read = str(corpus.report).partition("\n")[0]
+        raise DataError(f"the corpus must hold a sentence pair: got none from {names} ({read}); give other files")
     return corpus
 
 

@@ -115,26 +115,26 @@ class TextChunks:
 
     documents: Ragged
     max_length: int  # tokens of a row that the model reads
-    masked: bool
-    ends: Ends = TokenizerBase
+    masking: Masking | None
+    pad_id: int
 
     @classmethod
-    def of(cls, tokens: Ragged, max_length: int, *, masked: bool, ends: Ends = TokenizerBase) -> Self:
+    def of(cls, tokens: Ragged, max_length: int, masking: Masking | None, ends: Ends = TokenizerBase) -> Self:
         if max_length < 2:
             raise UsageError(f"max_length must be at least 2 for running text: got {max_length}; raise it")
-        documents = tokens if masked else tokens.beginning_with(ends.bos_id).ending_with(ends.eos_id)
-        return cls(documents, max_length, masked, ends)
+        documents = tokens if masking else tokens.beginning_with(ends.bos_id).ending_with(ends.eos_id)
+        return cls(documents, max_length, masking, ends.pad_id)
 
     @property
     def num_tokens(self) -> int:
         """About the number of tokens read in an epoch."""
         rows = len(self.documents) + self.documents.offsets[-1] // self.max_length
-        return int(self.documents.offsets[-1] + (rows if self.masked else -len(self.documents)))
+        return int(self.documents.offsets[-1] + (rows if self.masking else -len(self.documents)))
 
     def cut(self, generator: np.random.Generator | None) -> tuple[Places, Places]:
         """Where the chunks begin and end in the flat array; without a generator they are cut evenly."""
-        row = self.max_length - 1 if self.masked else self.max_length
-        lengths = self.documents.lengths - (not self.masked)
+        row = self.max_length - 1 if self.masking else self.max_length
+        lengths = self.documents.lengths - (not self.masking)
         first = np.full(len(lengths), row)
         if generator is not None:
             drawn = generator.integers(1, row + 1, len(lengths))
@@ -146,7 +146,7 @@ class TextChunks:
         starts = np.maximum(first[document] + (number - 1) * row, 0)
         begin = self.documents.offsets[document]
         starts, stops = starts + begin, stops + begin
-        if self.masked and generator is not None:
+        if self.masking and generator is not None:
             middles = starts + 1 + np.floor(generator.random(len(starts)) * (stops - starts - 1))
             cut = np.flatnonzero((generator.random(len(starts)) < _SHARE_CUT) & (stops - starts > 1))
             at = middles[cut].astype(np.int64)
@@ -155,49 +155,38 @@ class TextChunks:
         return starts, stops
 
     def batches(
-        self,
-        starts: Places,
-        stops: Places,
-        batch_tokens: int,
-        buffer: Buffer | None,
-        masking: Masking | None,
-        seed: Sequence[int],
+        self, starts: Places, stops: Places, batch_tokens: int, buffer: Buffer | None, seed: Sequence[int]
     ) -> list[Batch]:
         """Some chunks in batches, each with one token more than is read: what comes after the last."""
-        if self.masked:
+        if self.masking:
             target = self.documents.between(starts, stops).beginning_with(EOS_ID).ending_with(EOS_ID)
         else:
             target = self.documents.between(starts, stops + 1)
         source = Ragged.of([()] * len(target))
-        pad_id = self.ends.pad_id
-        batches = batches_of(source, target, batch_tokens=batch_tokens, buffer=buffer, seed=seed, pad_id=pad_id)
-        if masking is None:
+        batches = batches_of(source, target, batch_tokens=batch_tokens, buffer=buffer, seed=seed, pad_id=self.pad_id)
+        if self.masking is None:
             return batches
-        return [masking(batch, [*seed, number]) for number, batch in enumerate(batches)]
+        return [self.masking(batch, [*seed, number]) for number, batch in enumerate(batches)]
 
-    def even_batches(self, batch_tokens: int, masking: Masking | None, seed: int) -> list[Batch]:
+    def even_batches(self, batch_tokens: int, seed: int) -> list[Batch]:
         """All of a text once in padded batches, always the same, blanks included: for comparable losses."""
-        return self.batches(*self.cut(None), batch_tokens, None, masking, [seed])
+        return self.batches(*self.cut(None), batch_tokens, None, [seed])
 
 
 class RunningTextStream(BatchStream):
     """The batches of running text; nothing is left out, because long documents are cut."""
 
-    def __init__(
-        self, chunks: TextChunks, *, batch_tokens: int, packing: bool, masking: Masking | None = None, seed: int = 1
-    ) -> None:
-        assert chunks.masked == (masking is not None)
-        self._chunks, self._masking = chunks, masking
-        self._batch_tokens, self._seed, self.pad_id = batch_tokens, seed, chunks.ends.pad_id
+    def __init__(self, chunks: TextChunks, *, batch_tokens: int, packing: bool, seed: int = 1) -> None:
+        self._chunks, masking = chunks, chunks.masking
+        self._batch_tokens, self._seed, self.pad_id = batch_tokens, seed, chunks.pad_id
         self.max_sequence_length = chunks.max_length
         starts, stops = chunks.cut(None)
         if not len(starts):
             raise DataError("the text must hold a token: got none; give more text")
-        self.tokens_per_epoch = chunks.num_tokens
-        mean = self.tokens_per_epoch / len(starts)
+        mean = chunks.num_tokens / len(starts)
         self.buffer = Buffer.sized(batch_tokens, 0.0, mean, chunks.max_length) if packing else None
         room = batch_tokens if self.buffer is None else self.buffer.target_room
-        if int((stops - starts).max()) + chunks.masked > room:
+        if int((stops - starts).max()) + (masking is not None) > room:
             raise UsageError(
                 f"batch_tokens must have room for a row of {chunks.max_length} tokens: got {batch_tokens}; "
                 "raise it, or lower max_length"
@@ -208,7 +197,7 @@ class RunningTextStream(BatchStream):
         for numbers in (chunks.documents.offsets, chunks.documents.ids):
             fingerprint = zlib.crc32(numbers.data, fingerprint)
         self._last_epoch: tuple[int, Places, Places] | None = None
-        num_windows = math.ceil(self.tokens_per_epoch / batch_tokens / _BATCHES_PER_WINDOW)
+        num_windows = math.ceil(chunks.num_tokens / batch_tokens / _BATCHES_PER_WINDOW)
         super().__init__(max(1, num_windows), fingerprint, Lanes())
 
     def _build(self, epoch: int, window: int) -> list[Batch]:
@@ -222,4 +211,4 @@ class RunningTextStream(BatchStream):
         bounds = np.linspace(0, len(starts), self._num_windows + 1).astype(np.int64)
         part = slice(bounds[window], bounds[window + 1])
         seed = [self._seed, epoch, window]
-        return self._chunks.batches(starts[part], stops[part], self._batch_tokens, self.buffer, self._masking, seed)
+        return self._chunks.batches(starts[part], stops[part], self._batch_tokens, self.buffer, seed)

@@ -18,27 +18,32 @@ from regard.errors import DataError, UsageError
 
 MAX_LINE_BYTES = 1 << 20
 
-Rows = Iterator[tuple[str, np.ndarray]]
-
 
 def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> dict[str, np.ndarray]:
-    """The vectors, of `width` numbers each, of the wanted words in the file."""
+    """The vectors, of `width` numbers each, of the wanted words in the file; the first counts of a word that comes twice."""
     path, vectors = Path(path), dict[str, np.ndarray]()
     try:
         with open_bytes(path) as file:
-            for word, vector in _read_plain(path, file, set(wanted), width):
-                # The first counts of a word that comes twice.
-                vectors.setdefault(word, vector)
+            for where, word, numbers in _rows(path, file, width):
+                if word in wanted and word not in vectors:
+                    vectors[word] = _vector(where, numbers)
     except DAMAGED as error:
         raise unreadable(path, error) from error
-    for word, vector in vectors.items():
-        if not np.isfinite(vector).all():
-            raise DataError(f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file")
     return vectors
 
 
-def _read_plain(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Rows:
-    """The rows of a file that begins with their number and width, or with the first of them."""
+def _vector(where: str, numbers: list[bytes]) -> np.ndarray:
+    try:
+        vector = np.array(numbers, np.float32)
+    except ValueError as error:
+        raise DataError(f"{where}: {error}; mend the file") from error
+    if not np.isfinite(vector).all():
+        raise DataError(f"{where}: vectors must be finite numbers: this one is not; mend the file")
+    return vector
+
+
+def _rows(path: Path, file: BinaryIO, width: int) -> Iterator[tuple[str, str, list[bytes]]]:
+    """The place of each line, its word and its numbers."""
     first = file.readline(MAX_LINE_BYTES).split()
     has_counts = len(first) == 2 and all(each.isdigit() for each in first)
     found = int(first[1]) if has_counts else max(len(first) - 1, 0)
@@ -49,21 +54,12 @@ def _read_plain(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Row
         )
     if not has_counts:
         file.seek(0)
-    return _read_text(path, file, wanted, width, 1 + has_counts)
-
-
-def _read_text(path: Path, file: BinaryIO, wanted: set[str], width: int, number: int) -> Rows:
-    """A word and its numbers a line; `number` is that of the first line."""
-    while line := file.readline(MAX_LINE_BYTES):
+    lines = iter(lambda: file.readline(MAX_LINE_BYTES), b"")
+    for number, line in enumerate(lines, start=1 + has_counts):
         fields = line.rstrip().rsplit(None, width)
         if fields and (len(fields) != width + 1 or len(line) == MAX_LINE_BYTES):
             raise DataError(
                 f"{path}:{number}: a line must be a word and {width} numbers: got {line[:40]!r}; mend the file"
             )
-        word = fields[0].decode("utf-8", "replace") if fields else ""
-        if word in wanted:
-            try:
-                yield word, np.array([float(each) for each in fields[1:]], dtype=np.float32)
-            except ValueError as error:
-                raise DataError(f"{path}:{number}: {error}; mend the file") from error
-        number += 1
+        if fields:
+            yield f"{path}:{number}", fields[0].decode("utf-8", "replace"), fields[1:]

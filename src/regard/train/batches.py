@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.config import TrainConfig
 from regard.data.batch_stream import BatchStream, Lanes, PairStream
 from regard.data.batches import Batch, Masking
 from regard.data.running_text import RunningText, RunningTextStream, TextChunks, encode_documents
@@ -47,10 +46,8 @@ def make_stream(
         longest, most = data.max_length, plan.model.max_positions
         if plan.model.position == "learned" and longest > most:
             raise UsageError(f"a row must fit into the model's positions, {most}: got max_length={longest}; lower it")
-        chunks, masking = chunks_for(plan, corpus, tokenizers[1]), masking_for(train, tokenizers[1])
-        return RunningTextStream(
-            chunks, batch_tokens=train.batch_tokens, packing=packing, masking=masking, seed=train.seed
-        )
+        chunks = chunks_for(plan, corpus, tokenizers[1])
+        return RunningTextStream(chunks, batch_tokens=train.batch_tokens, packing=packing, seed=train.seed)
     if train.teacher:
         folder = find(train.teacher)
         own = read_manifest(folder)
@@ -79,15 +76,11 @@ def make_stream(
     return stream
 
 
-def masking_for(settings: TrainConfig, tokenizer: TokenizerBase) -> Masking | None:
-    if settings.objective != "masked":
-        return None
-    return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
-
-
 def chunks_for(plan: Plan, text: RunningText, tokenizer: TokenizerBase) -> TextChunks:
-    tokens = encode_documents(tokenizer, text.documents)
-    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked", ends=tokenizer)
+    train, masking = plan.train, None
+    if train.objective == "masked":
+        masking = Masking(tokenizer, train.mask_share, train.mask_hidden, train.mask_random)
+    return TextChunks.of(encode_documents(tokenizer, text.documents), plan.data.max_length, masking, tokenizer)
 
 
 class DeviceBatch(NamedTuple):
@@ -146,7 +139,7 @@ def to_tensors(batch: Batch) -> Tensors:
 def share(batches: Sequence[DeviceBatch | None], processes: Processes, pad_id: int = PAD_ID) -> list[DeviceBatch]:
     """This process's part of an update's batches; where there are too few, a batch without answers."""
     mine = [batch for batch in batches[processes.rank :: processes.size] if batch is not None]
-    return mine or [without_answers(next(batch for batch in batches if batch is not None), pad_id)]
+    return mine or [without_answers(next(filter(None, batches)), pad_id)]
 
 
 def without_answers(batch: DeviceBatch, pad_id: int = PAD_ID) -> DeviceBatch:

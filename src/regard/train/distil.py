@@ -90,7 +90,7 @@ def distil(
         sources = _translate(asked, output, executes, say)
         if not (output / COUNTS).exists():
             _keep_pairs(sources, output, data.swapped)
-        say((output / COUNTS).read_text())
+        say(_counted(output))
     while not (output / COUNTS).exists():
         time.sleep(1)
 
@@ -146,6 +146,11 @@ def _keep_pairs(sources: Sequence[Path], output: Path, swapped: bool) -> None:
     write_file(output / COUNTS, json.dumps(counts).encode())
 
 
+def _counted(output: Path) -> str:
+    counts = json.loads((output / COUNTS).read_bytes())
+    return "the teacher's text: " + ", ".join(f"{number:,} {what}" for what, number in counts.items())
+
+
 def _describe(asked: Distillation, request: Request, output: Path, load: Load, say: Callable[[str], None]) -> None:
     """Add the teacher, the text and the teacher's scores to the student's card."""
     from regard.train.corpora import read_test_sets
@@ -164,11 +169,10 @@ def _describe(asked: Distillation, request: Request, output: Path, load: Load, s
     say("\n".join(results))
     texts = [path.name for path in (*asked.text, *asked.back_translate, *map(Path, request.data.pairs[1:]))]
     made = f"; sources by `{asked.reverse.name}`" if asked.reverse else ""
-    counts = json.loads((output / COUNTS).read_bytes())
     facts = [
         f"teacher: `{asked.teacher.name}` (license: {licence_of(asked.teacher)}), beam {asked.beam}{made}",
         f"text: {', '.join(dict.fromkeys(texts))}; it has the licences of its publishers",
-        "lines of the teacher's text: " + ", ".join(f"{number:,} {what}" for what, number in counts.items()),
+        _counted(output),
         f"command: `{asked.command}`",
         *results,
     ]

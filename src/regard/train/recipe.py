@@ -89,9 +89,8 @@ class Request:
         if section == "model":
             return {**self.model, **({SIZE: self.size} if self.size else {})}
         config = getattr(self, section)
-        values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
-        defaults = {each.name: each.default for each in dataclasses.fields(config)}
-        return {name: value for name, value in values.items() if value != defaults[name]}
+        values = {each: getattr(config, each.name) for each in dataclasses.fields(config)}
+        return {each.name: value for each, value in values.items() if value != each.default}
 
     def changed(self, changes: Mapping[str, Any], where: str) -> Request:
         """The request with these values on top."""

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import safetensors
@@ -41,11 +41,6 @@ LONGEST_PROBE = 60
 NUM_GIVEN = 3  # Words of a line that a language model goes on from.
 MOST_WRITTEN = 8  # Maximum tokens written for a probe, beyond those of its reference: an untrained model never ends.
 _FIRST, _SECOND = "first.", "second."
-
-
-class Probe(NamedTuple):
-    source: str
-    reference: str
 
 
 @dataclass(frozen=True)
@@ -96,18 +91,19 @@ class SnapshotWriter:
         if sum(each.size for each in tensors.values()) <= MOST_WITH_MOMENTS:
             tensors |= _moments(model, optimizer)
         self._folder.mkdir(exist_ok=True)
-        _save(_path(self._folder, step), quantize(tensors), step, [probe._asdict() for probe in self.probes])
+        _save(_path(self._folder, step), quantize(tensors), step, self.probes)
 
 
-def choose_probes(valid: Text) -> list[Probe]:
+def choose_probes(valid: Text) -> list[dict[str, str]]:
     """The first short sentences of the validation text; of running text, the beginnings of lines."""
     if isinstance(valid, RunningText):
         lines = [line for line in valid.lines() if line.strip()]
         lines = [line for line in lines if len(line.split()) > NUM_GIVEN] or lines
-        pairs = [Probe(" ".join(line.split()[:NUM_GIVEN]), line) for line in lines[:1000]]
+        pairs = [(" ".join(line.split()[:NUM_GIVEN]), line) for line in lines[:1000]]
     else:
-        pairs = [Probe(*pair) for pair in zip(valid.sources[:1000], valid.targets[:1000], strict=True)]
-    return sorted(pairs, key=lambda pair: len(pair.reference) > LONGEST_PROBE)[:NUM_PROBES]
+        pairs = list(zip(valid.sources[:1000], valid.targets[:1000], strict=True))
+    chosen = sorted(pairs, key=lambda pair: len(pair[1]) > LONGEST_PROBE)[:NUM_PROBES]
+    return [{"source": source, "reference": reference} for source, reference in chosen]
 
 
 def list_snapshots(run: Path) -> list[int]:

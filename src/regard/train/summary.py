@@ -59,7 +59,7 @@ def reasons(
     given = {**request.given("data"), **request.given("model"), **request.given("train")}
     fixed = {*given, *(("size", "vocabulary") if plan.init else ()), *(("steps",) if train.minutes else ())}
     fixed |= {"vocabulary"} if "tokenizer_file" in given else set()
-    fixed |= {"size"} if {"d_model", "d_ff"} <= fixed else set()
+    fixed |= {"size"} if "d_model" in fixed and fixed & {"d_ff", "d_state"} else set()
     return {name: text for name, text in why.items() if name not in fixed}
 
 

@@ -22,7 +22,7 @@ from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import EOS_ID, TokenizerBase
-from regard.train.batches import chunks_for, masking_for, to_tensors
+from regard.train.batches import chunks_for, to_tensors
 from regard.train.corpora import Text, Tokenizers
 from regard.train.diagnosis import LEAST_GAIN
 from regard.train.loss import Tensors, autocast, batch_loss, pair_loss
@@ -182,15 +182,15 @@ def perplexity_of(
     plan: Plan, text: RunningText, tokenizers: Tokenizers, processes: Processes, name: str = ""
 ) -> Callable[[Model], Perplexity]:
     """A measure of held-out running text: each token once, after those before it in its row; or always the same masks."""
-    settings, masking = plan.train, masking_for(plan.train, tokenizers[1])
+    settings = plan.train
     chunks = chunks_for(plan, text, tokenizers[1])
     num_words = sum(len(line.split()) for line in text.lines())
 
     def measure(model: Model) -> Perplexity:
         assert settings.batch_tokens is not None
-        batches = chunks.even_batches(settings.batch_tokens, masking, VALIDATION_SEED)
+        batches = chunks.even_batches(settings.batch_tokens, VALIDATION_SEED)
         total, num_tokens = total_loss(model, batches, settings.precision, processes)
-        words = None if masking else math.exp(min(total / num_words, 700.0))
+        words = None if chunks.masking else math.exp(min(total / num_words, 700.0))
         return Perplexity(loss=total / num_tokens, num_tokens=round(num_tokens), of_words=words, name=name)
 
     return measure

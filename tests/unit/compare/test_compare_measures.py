@@ -4,9 +4,11 @@ import random
 from typing import get_args
 
 import numpy as np
+import pytest
 
 from regard.compare.measures import best_head, checked_links, num_right, training_flops, word_of
-from regard.compare.study import CorpusConfig
+from regard.compare.report import Report
+from regard.compare.study import CorpusConfig, parse_study
 from regard.compare.texts import SYMBOLS, join, recall_parts
 from regard.config import Position, sized
 from regard.model.position_criteria import judge
@@ -94,3 +96,14 @@ def test_which_position_scheme_meets_which_criterion() -> None:
         "integer": [True, True, False, True],
         "none": [False, True, True, True],
     }
+
+
+@pytest.mark.parametrize("kinds", [["rotary", "none"], []])
+def test_positions_are_judged_where_transformers_vary_them(kinds: list[str]) -> None:
+    given = {kind: {"d_model": 32, "num_heads": 2, "position": kind} for kind in kinds}
+    given |= {"gru": {"architecture": "gru", "attention": "dot", "position": "none"}}
+    report = object.__new__(Report)
+    report.study, report.blocks = parse_study({"corpora": {"c": {"lesson": "copy"}}, "models": given}, "here"), []
+    report._positions()
+    table = report.blocks[1].splitlines()[2:] if report.blocks else []
+    assert [row.split(" | ")[0] for row in table] == [f"| {kind}" for kind in kinds]

@@ -12,9 +12,7 @@ from batch_fixtures import TOKENIZER, epoch, same, sequences, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batch_stream import PairStream
 from regard.data.batches import Batch, Buffer, batches_for_inference, group_by_length, pack, padded_batches
-from regard.data.corpus import Corpus
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
@@ -122,18 +120,6 @@ def test_pairs_that_are_too_long_are_left_out_and_draws_replaced() -> None:
     assert sorted(TOKENIZER.decode(source) for source, _, _ in found) == sorted(corpus.sources)
 
 
-@pytest.mark.parametrize("packing", [True, False])
-def test_a_language_model_has_only_a_target(packing: bool) -> None:
-    lines = texts(97).targets
-    batches = PairStream(Corpus([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97)
-    taken = epoch(batches)
-    assert all(batch.source.shape[1] == 0 and not batch.source_lengths.any() for batch in taken)
-    if packing:
-        assert all(batch.target_lengths.sum() == batch.target_input.size == 251 for batch in taken)
-    found = [TOKENIZER.decode(output) for batch in taken for _, _, output in sequences(batch)]
-    assert sorted(found) == sorted(lines)
-
-
 def test_workers_end_with_their_stream() -> None:
     batches = stream(texts(101), num_workers=2)
     next(batches)
@@ -205,5 +191,3 @@ def test_padded_batches_of_given_pieces() -> None:
     found = [s for b in padded_batches(sources, targets, batch_tokens=11) for s in sequences(b)]
     expected = [([*s, EOS_ID], [BOS_ID, *t], [*t, EOS_ID]) for s, t in zip(sources, targets, strict=True)]
     assert sorted(found) == sorted(expected)
-    for batch in padded_batches([], targets, batch_tokens=11):
-        assert batch.source.shape == (len(batch.target_lengths), 0)

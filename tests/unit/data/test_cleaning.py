@@ -83,6 +83,8 @@ def test_lines_in_another_language_are_dropped_and_a_mixed_side_left_alone() -> 
     assert report.notes == ["the source is in several languages: none of its lines was left out for that"]
     _, report = clean(corpus_of(many(209)), DataConfig(source_language="en", target_language="en-GB"))
     assert report.notes == ["the source is said to be en but looks like fr"]
+    _, report = clean(corpus_of(many(209)), DataConfig(source_language="en", target_language="fr"))
+    assert len(report.notes) == 3 and report.notes[0].startswith("the sides look exchanged: ")
 
 
 TEXTS = Path(__file__).parents[3] / "recipes" / "text"

@@ -68,9 +68,9 @@ def words() -> Ragged:
 
 
 def stream(masked: bool = False, packing: bool = True, **changes: object) -> RunningTextStream:
-    values = dict(batch_tokens=73, seed=3, masking=MASKING if masked else None)
-    chunks = TextChunks.of(words() if masked else documents(), 12, masked=masked)
-    return RunningTextStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
+    chunks = TextChunks.of(words(), 12, MASKING) if masked else TextChunks.of(documents(), 12, None)
+    values = dict(batch_tokens=73, seed=3) | changes
+    return RunningTextStream(chunks, packing=packing, **values)  # type: ignore[arg-type]
 
 
 def rows(batches: list[Batch]) -> list[tuple[list[int], list[int]]]:
@@ -108,13 +108,13 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
 
 
 def test_what_cannot_be_is_refused() -> None:
-    other = TextChunks.of(documents([*SIZES[:-1], 6]), 12, masked=False)
+    other = TextChunks.of(documents([*SIZES[:-1], 6]), 12, None)
     with pytest.raises(TrainingError, match="they have changed"):
         RunningTextStream(other, batch_tokens=73, packing=True, seed=3).restore(stream().state())
     with pytest.raises(UsageError, match="room for a row of 12 tokens: got 11"):
         stream(batch_tokens=11, packing=False)
     with pytest.raises(UsageError, match="max_length must be at least 2"):
-        TextChunks.of(documents(), 1, masked=False)
+        TextChunks.of(documents(), 1, None)
     with pytest.raises(ModelError, match=r"must have the token \[MASK\]"):
         Masking(Tokenizer.train(TEXT, vocabulary=300, exact=False))
 
@@ -124,11 +124,11 @@ def test_to_fill_in_blanks_texts_are_read_whole_and_in_validation_alike() -> Non
     assert all(i[-1] == EOS_ID and BOS_ID not in i and EOS_ID not in i[:-1] for i, _ in found)
     assert max(len(i) for i, _ in found) == 12
     assert sum(len(i) - 1 for i, _ in found) == 9 * sum(SIZES)
-    chunks = TextChunks.of(words(), 12, masked=True)
-    first, second = (chunks.even_batches(60, MASKING, 7) for _ in range(2))
+    chunks = TextChunks.of(words(), 12, MASKING)
+    first, second = (chunks.even_batches(60, 7) for _ in range(2))
     assert sum(len(i) - 1 for i, _ in rows(first)) == sum(SIZES)
     assert all(map(same, first, second))
-    plain = TextChunks.of(documents(), 12, masked=False).even_batches(60, None, 7)
+    plain = TextChunks.of(documents(), 12, None).even_batches(60, 7)
     steps = [step for i, o in rows(plain) for step in zip(i, o, strict=True)]
     assert sorted(steps) == expected_steps()
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from regard.data.batches import Batch, Buffer, with_ids
 from regard.data.corpus import Corpus
-from regard.data.encoding import Builder, Order, ShortPairs, build_worker
+from regard.data.encoding import Builder, EncodedPairs, Order, build_worker
 from regard.data.workers import Workers
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import PAD_ID, Tokenizer, TokenizerBase
@@ -146,8 +146,8 @@ class PairStream(BatchStream):
 
     tokenizers: of the source and of the target. batch_tokens: tokens of a batch, both sides and padding included.
     num_workers: processes that build batches ahead; any number gives the same batches. lanes: those of this process.
-    shuffle_window: pairs that are shuffled together; see `Order`. folder: where it is kept which pairs are short enough,
-    for other processes and later runs.
+    shuffle_window: pairs that are shuffled together; see `Order`. folder: where the tokens are kept, for other
+    processes and later runs.
     """
 
     def __init__(
@@ -171,7 +171,9 @@ class PairStream(BatchStream):
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="regard-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._pairs = ShortPairs(corpus.sources, corpus.targets, plain, folder, num_processes=num_readers)
+        self._pairs = EncodedPairs(
+            corpus.sources, corpus.targets, plain, folder, keeps_tokens=not sampling, num_processes=num_readers
+        )
         facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
         self._mixture = self._pairs.mixed(corpus.mixture)
@@ -228,7 +230,10 @@ class PairStream(BatchStream):
     def _read(self, epoch: int, window: int) -> dict[str, Any]:
         start, stop = (n * self.num_pairs // self._num_windows for n in (window, window + 1))
         places = self._mixture.rows(epoch, self._order.rows(epoch, start, stop))
-        return {"seed": [self._seed, epoch, window], "texts": self._pairs.texts(places)}
+        found: dict[str, Any] = {"seed": [self._seed, epoch, window]}
+        if self._pairs.keeps_tokens:
+            return {**found, "tokens": [vars(side) for side in self._pairs.tokens(places)]}
+        return {**found, "texts": self._pairs.texts(places)}
 
     def _build(self, epoch: int, window: int) -> list[Batch]:
         return [Batch(**batch) for batch in self._builder.build(self._read(epoch, window))]

@@ -1,4 +1,4 @@
-"""Pairs measured once, by several processes; the order of pairs in an epoch; windows of pairs made into batches."""
+"""Pairs encoded into files once, by several processes; the order of pairs in an epoch; windows of pairs made into batches."""
 
 import json
 import zlib
@@ -16,7 +16,7 @@ from regard.files import write_file
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import Tokenizer, TokenizerBase
 
-_INDEX = "lengths.json"
+_INDEX = "pieces.json"
 _BLOCKS_IN_A_WINDOW = 256
 _WORTH_PROCESSES = 50_000  # pairs above which processes save more time than they take to start
 
@@ -57,8 +57,11 @@ class Builder:
         return Ragged.joined([sampled, plain]).take(rows)
 
     def build(self, message: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The fields of the batches of a window, which is the texts of both sides, and a seed."""
-        source, target = self.encode(message["texts"], message["seed"])
+        """The fields of the batches of a window, which is texts or tokens, and a seed."""
+        if "texts" in message:
+            source, target = self.encode(message["texts"], message["seed"])
+        else:
+            source, target = (Ragged(**side) for side in message["tokens"])
         made: Any = {"batch_tokens": self.batch_tokens, "buffer": self.buffer, "pad_id": self.target_tokenizer.pad_id}
         batches = batches_of(source, target, seed=message["seed"], **made)
         return [vars(with_ids(batch, np.int32)) for batch in batches]
@@ -84,15 +87,15 @@ def build_worker(first: dict[str, Any]) -> Answer:
     return Builder.from_message(first).build
 
 
-def length_worker(first: dict[str, Any]) -> Answer:
-    """In a worker process: texts of both sides in, numbers of their tokens out."""
+def encode_worker(first: dict[str, Any]) -> Answer:
+    """In a worker process: texts of both sides in, tokens out."""
     builder = Builder.from_message(first)
-    return lambda sides: [tokens.lengths for tokens in builder.encode(sides, [0])]
+    return lambda sides: [vars(tokens) for tokens in builder.encode(sides, [0])]
 
 
 @dataclass
 class Facts:
-    """Figures of a measured corpus."""
+    """Figures of an encoded corpus."""
 
     key: int  # checksum of the tokenizers and settings it was made with
     num_read: int = 0
@@ -102,18 +105,25 @@ class Facts:
     checksum: int = 0  # checksum of every text and every length
 
 
-class ShortPairs:
-    """The pairs of a corpus that are short enough; which they are lies in a file."""
+class EncodedPairs:
+    """The pairs of a corpus that are short enough: their texts and, without sampling, their tokens in files."""
 
     def __init__(
-        self, sources: Sequence[str], targets: Sequence[str], builder: Builder, folder: Path, *, num_processes: int = 1
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        builder: Builder,
+        folder: Path,
+        *,
+        keeps_tokens: bool,
+        num_processes: int = 1,
     ) -> None:
-        """Measure all pairs, or open what was measured in this folder with the same tokenizers and settings.
+        """Encode into a folder, or open what was encoded there with the same tokenizers and settings.
 
         A folder is of one corpus: it must be emptied for another.
         """
-        self._texts = (sources, targets)
-        key = zlib.crc32(repr((builder.max_length, len(targets))).encode())
+        self._texts, self.keeps_tokens = (sources, targets), keeps_tokens
+        key = zlib.crc32(repr((builder.max_length, keeps_tokens, len(targets))).encode())
         for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
             key = zlib.crc32(tokenizer.proto if isinstance(tokenizer, Tokenizer) else b"", key)
         index = folder / _INDEX
@@ -123,8 +133,12 @@ class ShortPairs:
             index.unlink(missing_ok=True)
             self.facts = Facts(key)
         self._kept = Column(folder / "short", np.int64, new=is_new)
+        self._columns = []
+        for side in ("source", "target") if keeps_tokens else ():
+            ids = Column(folder / f"{side}.pieces", np.int32, new=is_new)
+            self._columns.append((ids, Column(folder / f"{side}.offsets", np.int64, new=is_new)))
         if is_new:
-            self._measure_all(builder, num_processes)
+            self._encode_all(builder, num_processes)
             write_file(index, json.dumps(vars(self.facts)).encode())
 
     def __len__(self) -> int:
@@ -134,13 +148,18 @@ class ShortPairs:
         """The mixture of the pairs that are here; without one, each comes once in an epoch."""
         return Mixture([0, len(self)], [1]) if mixture is None else mixture.within(self._kept)
 
-    def texts(self, places: Rows) -> list[list[str]]:
+    def texts(self, places: Rows) -> tuple[list[str], list[str]]:
         """Both sides of some pairs."""
         rows = self._kept.take(places)
-        return [take_texts(side, rows) for side in self._texts]
+        sources, targets = self._texts
+        return take_texts(sources, rows), take_texts(targets, rows)
 
-    def _measure_all(self, builder: Builder, num_processes: int) -> None:
-        facts, of_texts, of_lengths = self.facts, [0, 0], [0, 0]
+    def tokens(self, places: Rows) -> list[Ragged]:
+        """Both sides of some pairs as the sequences that a model sees."""
+        return [Ragged(ids.map(), offsets.map()).take(places) for ids, offsets in self._columns]
+
+    def _encode_all(self, builder: Builder, num_processes: int) -> None:
+        of_texts, of_lengths = [0, 0], [0, 0]
 
         def chunks() -> Iterator[Sequence[Sequence[str]]]:
             for _, *sides in chunks_of_pairs(*self._texts):
@@ -151,17 +170,33 @@ class ShortPairs:
 
         if len(self._texts[1]) < _WORTH_PROCESSES or not isinstance(builder.target_tokenizer, Tokenizer):
             num_processes = 1
-        for found in answers(length_worker, builder.to_message(), chunks(), num_processes):
-            for number, lengths in enumerate(found):
-                of_lengths[number] = zlib.crc32(lengths.tobytes(), of_lengths[number])
-            source, target = found[0], found[1] - 1
-            fits = np.flatnonzero(np.maximum(source, target) <= builder.max_length + 1)
-            self._kept.extend(facts.num_read + fits)
-            facts.num_read += len(target)
-            facts.source_longest = max(facts.source_longest, int(source[fits].max(initial=0)))
-            facts.target_longest = max(facts.target_longest, int(target[fits].max(initial=0)))
-        facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
+        for _, offsets in self._columns:
+            offsets.extend(np.zeros(1, np.int64))
+        for found in answers(encode_worker, builder.to_message(), chunks(), num_processes):
+            sides = [Ragged(**side) for side in found]
+            self._add(sides, builder.max_length)
+            for number, side in enumerate(sides):
+                of_lengths[number] = zlib.crc32(side.lengths.tobytes(), of_lengths[number])
+        self.facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
         self._kept.flush()
+        for ids, offsets in self._columns:
+            ids.flush()
+            offsets.flush()
+
+    def _add(self, sides: Sequence[Ragged], max_length: int) -> None:
+        facts = self.facts
+        source_lengths, target_lengths = sides[0].lengths, sides[1].lengths - 1
+        fits = np.flatnonzero(np.maximum(source_lengths, target_lengths) <= max_length + 1)
+        self._kept.extend(facts.num_read + fits)
+        facts.num_read += len(target_lengths)
+        if not len(fits):
+            return
+        facts.source_longest = max(facts.source_longest, int(source_lengths[fits].max()))
+        facts.target_longest = max(facts.target_longest, int(target_lengths[fits].max()))
+        for (ids, offsets), side in zip(self._columns, sides, strict=False):
+            short = side.take(fits)
+            offsets.extend(len(ids) + short.offsets[1:])
+            ids.extend(short.ids)
 
 
 class Order:

@@ -5,7 +5,7 @@ runs/mine/   run.json          every setting, the chosen ones included
              curves.png        loss and BLEU over steps and minutes, where matplotlib is installed
              result.json       scores, seconds, hardware and versions
              text.json         what was read, and the checksums of its files
-             text/             the training text, cleaned, until the run is done
+             text/             the training text, cleaned and tokenized, until the run is done
              checkpoints/      to resume from
              best/             weights of the best validations
              snapshots/        small copies of the weights on the way, for `regard look`

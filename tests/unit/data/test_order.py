@@ -64,12 +64,12 @@ def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_work
         assert batch is not None and other is not None and same(batch, other)
 
 
-def test_pairs_are_measured_once_and_by_several_processes_the_same(tmp_path, monkeypatch):
+def test_tokens_are_made_once_and_by_several_processes_the_same(tmp_path, monkeypatch):
     corpus = texts(307)
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
     first = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
-    monkeypatch.setattr(encoding.ShortPairs, "_measure_all", None)
+    monkeypatch.setattr(encoding.EncodedPairs, "_encode_all", None)
     again = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     assert again.num_too_long == first.num_too_long == 1
     assert all(map(same, islice(first, 41), islice(again, 41)))

@@ -81,15 +81,7 @@ def _read_odf(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
 
 
 def _odf_parts(text: str, paragraph: Element) -> list[Part]:
-    parts: list[Part] = []
-    items: list[Item] = []
-    for item in _odf_items(text, paragraph):
-        if isinstance(item, Code) and item.name in _ODF_BREAKS:
-            parts += [*parts_of(items, escape), item.raw]
-            items = []
-        else:
-            items.append(item)
-    return [*parts, *parts_of(items, escape)]
+    return parts_of(_odf_items(text, paragraph), escape)
 
 
 def _odf_items(text: str, element: Element) -> Iterator[Item]:
@@ -105,7 +97,7 @@ def _odf_items(text: str, element: Element) -> Iterator[Item]:
         elif child.name == "s":
             yield Code(raw, "break", " ")
         elif child.name in _ODF_BREAKS:
-            yield Code(raw, "alone", name=child.name)
+            yield Code(raw, "end")
         else:
             yield Code(raw, "alone" if _UNSEEN.fullmatch(child.name) else "object", parts=_odf_nested(text, child))
     yield from text_items(text[cursor : element.stop])

@@ -14,7 +14,8 @@ from regard.documents.xml import Element, escape, parse, text_items
 
 _TAG = re.compile(r"<(/?)(\d+)(/?)>")
 _WRAPPERS = frozenset("hyperlink ins moveTo smartTag fldSimple customXml sdt sdtContent bdo dir".split())
-_DROPPED = frozenset("proofErr lastRenderedPageBreak".split())  # elements that office programs compute anew
+_DROPPED = frozenset("proofErr lastRenderedPageBreak softHyphen".split())
+"""elements that office programs compute anew, and hyphens of words that are not there any more"""
 _BREAKS = frozenset("br tab cr ptab".split())
 _OBJECTS = frozenset("drawing pict object AlternateContent oMath oMathPara fld sym pgNum".split())
 _OF_PARAGRAPHS = frozenset("pPr endParaRPr".split())
@@ -67,12 +68,11 @@ class _Runs:
         own = min(letters, key=lambda format: (len(format), -letters[format]), default="")
         formats = {_visible_format(each[1]): each[1] for each in reversed(flat) if isinstance(each, tuple)}
         context = self.add("", "", f"{paragraph.prefix} {formats.get(own, '')}")
-        parts: list[Part] = []
         items: list[Item] = []
         current, number = own, 0
         ended: list[tuple[str, str] | Code | None] = [*flat, None]
         for each in ended:  # None is the end of the paragraph
-            is_tag = isinstance(each, Code) and each.kind in ("open", "close", "break")
+            is_tag = isinstance(each, Code) and each.kind in ("open", "close", "end")
             new = _visible_format(each[1]) if isinstance(each, tuple) else own if each is None or is_tag else current
             if new != current:
                 if current != own:
@@ -85,11 +85,7 @@ class _Runs:
                 items += text_items(each[0])
             elif each is not None:
                 items.append(each)
-            if each is None or isinstance(each, Code) and each.kind == "break":
-                end = [items.pop().raw] if each is not None else []
-                parts += [*parts_of(items, escape), *end]
-                items = []
-        return context, parts
+        return context, parts_of(items, escape)
 
     def nested(self, element: Element) -> tuple[str, list[Part]]:
         """An element with paragraphs inside, as parts."""
@@ -184,6 +180,8 @@ class _Flattener:
             for child in run.children:
                 if child.name == "t":
                     self.found.append((self.runs.text[child.inner : child.stop], format))
+                elif child.name == "noBreakHyphen":
+                    self.found.append(("\u2011", format))
                 elif child.name not in _DROPPED and child is not properties:
                     inner = self.runs.text[child.start : child.end]
                     opening = self.runs.text[run.start : run.inner] + format
@@ -197,7 +195,7 @@ class _Flattener:
             parts = [f"<{number}>", *parts, f"</{number}>"]
             self.found.append(Code(f"<{number}>{nested}</{number}>", "object", parts=tuple(parts)))
         elif element.name in _BREAKS:
-            self._code(raw, "break")
+            self._code(raw, "end")
         else:
             self._code(raw, "object" if element.name in _OBJECTS else "alone")
 

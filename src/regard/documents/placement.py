@@ -173,9 +173,9 @@ class _Planner:
 
     def _is_part_of_word(self, source: Span) -> bool:
         """Whether letters of the same word stand before or behind these, which say nothing alone."""
-        letters = self.source[slice(*source)]
-        edges = [at for at in source if self.source[max(0, at - 1) : at + 1].isalnum() and 0 < at < len(self.source)]
-        return bool(edges) and letters.isalnum()
+        start, end = source
+        is_cut = any(0 < at < len(self.source) and self.source[at - 1 : at + 1].isalnum() for at in source)
+        return is_cut and self.source[start:end].isalnum()
 
     def _end_of_same_word(self, source: Span, target: Span) -> Span | None:
         """The end of a word, such as st of 21st, where both words begin alike or the target's with a number."""
@@ -199,7 +199,8 @@ class _Planner:
         """For short words without a link: languages often say them with the next word, or with the one before."""
         start, end = source
         words = re.findall(r"\w+", self.source[start:end])
-        if not all(word.isalpha() and len(word) <= _LONGEST_AUXILIARY for word in words):
+        is_short = all(word.isalpha() and len(word) <= _LONGEST_AUXILIARY for word in words)
+        if not is_short or self._is_part_of_word(source):
             return None
         following = re.compile(r"\s*").match(self.source, end)
         edges = (following.end() if following else end, len(self.source[:start].rstrip()))

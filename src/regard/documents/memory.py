@@ -9,12 +9,12 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.documents.bilingual import TMX_CODES, variant
+from regard.documents.bilingual import tmx_items, variant
 from regard.documents.document import Translate
 from regard.documents.plain import DecodedText, decode, encode
 from regard.documents.rendering import TranslatedText
 from regard.documents.segments import Languages, shown
-from regard.documents.xml import escape, items_of, parse
+from regard.documents.xml import escape, parse
 from regard.errors import DataError
 from regard.files import write_file
 from regard.text.words import Link
@@ -51,7 +51,7 @@ class Memory:
             links = next((each for each in unit.children if each.attributes.get("type") == _LINKS), None)
             if found[0] and found[1]:
                 content = self._file.content
-                source, target = ("".join(map(shown, items_of(content, each, TMX_CODES))) for each in found if each)
+                source, target = ("".join(map(shown, tmx_items(content, each))) for each in found if each)
                 self._known[source] = Remembered(target, _links(content[links.inner : links.stop]) if links else None)
 
     def __contains__(self, text: str) -> bool:

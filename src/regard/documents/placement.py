@@ -41,11 +41,6 @@ class Mark:
     partner: int | None = None
 
 
-class Placement(NamedTuple):
-    places: list[tuple[int, int]]  # (position in the target, index of the mark) in writing order
-    lost: list[int]  # opening marks whose words have no place in the target; not among the places
-
-
 class _Element(NamedTuple):
     first: int
     last: int
@@ -53,20 +48,15 @@ class _Element(NamedTuple):
     source: Span
 
 
-def place(
-    marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
-) -> Placement:
-    """Where the marks go; no tag is put inside one of the `whole` spans of the target."""
-    planner = _Planner(marks, source, target, links, whole)
-    if marks:
-        planner.place_marks(range(len(marks)), (0, len(target)))
-    return planner.placement
+class Placement:
+    """Where the marks go."""
 
-
-class _Planner:
     def __init__(
         self, marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
     ) -> None:
+        """No tag is put inside one of the `whole` spans of the target."""
+        self.places: list[tuple[int, int]] = []  # position in the target and index of each mark, in writing order
+        self.lost: list[int] = []  # opening marks whose words have no place in the target; not among the places
         self.marks, self.source, self.target = marks, source, target
         self.is_aligned = bool(links)
         # Several words that are one for the links, such as a telephone number, are not cut.
@@ -79,9 +69,10 @@ class _Planner:
         spoken = ((link, word) for link, word in linked if link.target == word or target[slice(*link.target)].isalnum())
         self.links = [(link.source, word, link.weight) for link, word in spoken]
         self.same = _same_strings(source, target, self.links, whole)
-        self.placement = Placement([], [])
+        if marks:
+            self._place(range(len(marks)), (0, len(target)))
 
-    def place_marks(self, marks: range, room: Span) -> None:
+    def _place(self, marks: range, room: Span) -> None:
         """Place these marks, pairs from the outside in."""
         elements = list(self._elements(marks))
         found: dict[_Element, Span] = {}
@@ -101,7 +92,7 @@ class _Planner:
                 span = self._with_own_signs(best.source, span, room, list(found.values()))
                 found[best] = self._end_of_same_word(best.source, span) or span
             elif any(map(str.isalnum, self.source[slice(*best.source)])) and not self._is_part_of_word(best.source):
-                self.placement.lost.append(best.first)
+                self.lost.append(best.first)
                 elements.remove(best)
         reached = room[0]
         for each in elements:
@@ -113,11 +104,11 @@ class _Planner:
                     reached = max([reached, *(end for start, end in found.values() if start < reached < end)])
                     found[each] = reached, reached
         for each, span in sorted(found.items(), key=lambda item: (*item[1], item[0].first)):
-            self.placement.places.append((span[0], each.first))
+            self.places.append((span[0], each.first))
             if each.last > each.first + 1:
-                self.place_marks(range(each.first + 1, each.last), span)
+                self._place(range(each.first + 1, each.last), span)
             if each.last != each.first:
-                self.placement.places.append((span[1], each.last))
+                self.places.append((span[1], each.last))
 
     def _elements(self, marks: range) -> Sequence[_Element]:
         found: list[_Element] = []

@@ -199,7 +199,8 @@ def parts_of(
     if any(map(_is_end, inner)):
         parts = written(before)
         for is_end, run in groupby(inner, _is_end):
-            parts += written(run) if is_end else parts_of(run, escape, has_same_marks)
+            row = list(run)
+            parts += written(row) if is_end else parts_of(row, escape, has_same_marks)
         return [*parts, *written(after)]
     if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
         return written([*before, *inner, *after])

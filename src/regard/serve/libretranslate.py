@@ -118,7 +118,7 @@ class LibreTranslate:
     async def download(self, request: Request) -> Response:
         key = request.path_params["name"]
         if (data := self._files.get(key)) is None:
-            raise RequestError(404, "there is no such file, or its hour is over")
+            raise RequestError(404, "there is no such file, or it was deleted after an hour")
         headers = {"Content-Disposition": f'attachment; filename="{key.partition(".")[2]}"'}
         return Response(data, 200, headers, media_type="application/octet-stream")
 

@@ -96,11 +96,11 @@ def _text_code(match: re.Match[str]) -> Code | None:
     found = match.group()
     if match["kept"]:
         return Code(found, "kept", found)
-    if found == " ":
-        return None
     if match["end"]:
         return Code(found, "end")
-    return Code(found, "break", " ") if found.isspace() else _sign(found, found)
+    if found.isspace():
+        return Code(found, "break", " ") if found != " " else None
+    return _sign(found, found)
 
 
 def _sign(raw: str, sign: str) -> Code:

@@ -3,9 +3,7 @@
 A unit that is written here keeps its word links as a property, so that tags find their words the next time as well.
 """
 
-from collections.abc import Iterable
 from html import escape as quote
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,15 +68,14 @@ class Memory:
         """Write the new translations behind the others; the file is complete at every moment."""
         if self._new:
             before, after = self._file.content[: self._end], self._file.content[self._end :]
-            content = before + "".join(chain.from_iterable(map(self._unit, self._new, self._new.values()))) + after
+            content = before + "".join(map(self._unit, self._new, self._new.values())) + after
             write_file(self._path, encode(DecodedText(content, self._file.encoding, self._file.mark), ".tmx")[0])
 
-    def _unit(self, source: str, target: TranslatedText) -> Iterable[str]:
+    def _unit(self, source: str, target: TranslatedText) -> str:
         links = " ".join("{}-{}:{}-{}".format(*link.source, *link.target) for link in target.alignment or ())
-        yield f'<tu><prop type="{_LINKS}">{links}</prop>'
-        for language, text in zip(self._languages, (source, target.text), strict=True):
-            yield f'<tuv xml:lang="{quote(language)}"><seg>{escape(text)}</seg></tuv>'
-        yield "</tu>\n"
+        texts = zip(map(quote, self._languages), map(escape, (source, target.text)), strict=True)
+        variants = "".join(f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, text in texts)
+        return f'<tu><prop type="{_LINKS}">{links}</prop>{variants}</tu>\n'
 
 
 def _links(text: str) -> list[Link]:

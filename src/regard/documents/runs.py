@@ -87,9 +87,9 @@ class _Runs:
                 items.append(each)
         return context, parts_of(items, escape)
 
-    def nested(self, element: Element) -> tuple[str, list[Part]]:
-        """An element with paragraphs inside, as parts."""
-        number = self.add("")
+    def nested(self, element: Element, opening: str, closing: str) -> list[Part]:
+        """An element with paragraphs inside, as parts, between two texts."""
+        number = self.add(opening)
         parts: list[Part] = [f"<{number}>"]
         cursor = element.start
         for paragraph in outer_paragraphs(element):
@@ -98,9 +98,8 @@ class _Runs:
                 self.tags[context].opening = self.text[cursor : content[0].start]
                 parts += [f"<{context}>", *inner, f"</{context}>"]
                 cursor = content[-1].end
-        self.tags[number].closing = self.text[cursor : element.end]
-        parts.append(f"</{number}>")
-        return _raw(parts), parts
+        self.tags[number].closing = self.text[cursor : element.end] + closing
+        return [*parts, f"</{number}>"]
 
     def written(self, numbered: str, context: int) -> str:
         """Runs for the text between the tags, each in the format that it stands in."""
@@ -147,16 +146,15 @@ class _Flattener:
 
     def _walk(self, elements: Sequence[Element]) -> None:
         for each in elements:
-            raw = self.runs.text[each.start : each.end]
             if each.name == "r" and each.prefix == self.prefix:
-                self._run(each, raw)
+                self._run(each, self.runs.text[each.start : each.end])
             elif each.name in _WRAPPERS and each.children:
                 number = self.runs.add(self.runs.text[each.start : each.inner], self.runs.text[each.stop : each.end])
                 self.found.append(Code(f"<{number}>", "open", name=str(number)))
                 self._walk(each.children)
                 self.found.append(Code(f"</{number}>", "close", name=str(number)))
             elif each.name not in _DROPPED:
-                self._element(each, raw)
+                self._element(each)
 
     def _run(self, run: Element, raw: str) -> None:
         marks = [child.attributes.get(f"{child.prefix}:fldCharType", "") for child in run.children]
@@ -183,21 +181,16 @@ class _Flattener:
                 elif child.name == "noBreakHyphen":
                     self.found.append(("\u2011", format))
                 elif child.name not in _DROPPED and child is not properties:
-                    inner = self.runs.text[child.start : child.end]
                     opening = self.runs.text[run.start : run.inner] + format
-                    self._element(child, f"{opening}{inner}</{run.prefix}:{run.name}>", opening)
+                    self._element(child, opening, f"</{run.prefix}:{run.name}>")
 
-    def _element(self, element: Element, raw: str, opening: str = "") -> None:
+    def _element(self, element: Element, opening: str = "", closing: str = "") -> None:
         if next(outer_paragraphs(element), None):
-            nested, parts = self.runs.nested(element)
-            before, after = raw.split(self.runs.text[element.start : element.end], 1)
-            number = self.runs.add(before, after)
-            parts = [f"<{number}>", *parts, f"</{number}>"]
-            self.found.append(Code(f"<{number}>{nested}</{number}>", "object", parts=tuple(parts)))
-        elif element.name in _BREAKS:
-            self._code(raw, "end")
-        else:
-            self._code(raw, "object" if element.name in _OBJECTS else "alone")
+            parts = self.runs.nested(element, opening, closing)
+            self.found.append(Code(_raw(parts), "object", parts=tuple(parts)))
+            return
+        kind: CodeKind = "end" if element.name in _BREAKS else "object" if element.name in _OBJECTS else "alone"
+        self._code(opening + self.runs.text[element.start : element.end] + closing, kind)
 
     def _code(self, raw: str, kind: CodeKind) -> None:
         self.found.append(Code(f"<{self.runs.add(raw)}/>", kind))

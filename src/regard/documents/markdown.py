@@ -201,8 +201,8 @@ class _MarkdownReader:
     def _items(self, token: Token, raw: str, in_file: str) -> Iterable[Item]:
         if token.type == "html_inline":
             [code] = inline_items(raw)
-            parts = html.tag_parts(raw, next(tokens(raw))) if "\n" not in raw else []
-            return [replace(code, parts=tuple(parts))] if isinstance(code, Code) and len(parts) > 1 else [code]
+            seen = html.tag_parts(raw, next(tokens(raw))) if "\n" not in raw else []
+            return [replace(code, parts=tuple(seen))] if isinstance(code, Code) and len(seen) > 1 else [code]
         if token.type == "text_special":
             is_text = raw[1] in _ONLY_AT_A_START
             return [TextRun(raw[1:], raw) if is_text else Code(raw, "kept", raw[1:])]

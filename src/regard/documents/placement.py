@@ -193,8 +193,7 @@ class Placement:
         is_short = all(word.isalpha() and len(word) <= _LONGEST_AUXILIARY for word in words)
         if not is_short or self._is_part_of_word(source):
             return None
-        following = re.compile(r"\s*").match(self.source, end)
-        edges = (following.end() if following else end, len(self.source[:start].rstrip()))
+        edges = (len(self.source) - len(self.source[end:].lstrip()), len(self.source[:start].rstrip()))
         near = [word for ours, word, _ in self.links if _is_in(ours, source) and not self.kinds[word]]  # by a weak link
         for edge, side in zip(edges, (0, 1), strict=True):
             near += [word for ours, word, _ in self.links if ours[side] == edge and not self.kinds[word]]

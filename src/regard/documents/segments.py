@@ -29,7 +29,7 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?
 """text of a reference to a footnote"""
 _NUM_BEFORE = 10  # characters before a footnote that are looked at
 _MAX_MERGED = 8  # items of a footnote's mark
-_CODE_ELEMENTS = frozenset("code kbd samp var tt".split())  # elements whose text comes back letter for letter
+CODE_TAGS = frozenset("code kbd samp var tt".split())  # elements whose text comes back letter for letter
 _BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -255,7 +255,7 @@ def _with_merged_tags(items: list[Item]) -> list[Item]:
     place, before = 0, ""
     while place < len(items):
         last = pairs.get(place, -1)
-        is_code = last > place and getattr(items[place], "name", "") in _CODE_ELEMENTS
+        is_code = last > place and getattr(items[place], "name", "") in CODE_TAGS
         last = last if is_code or last - place < _MAX_MERGED else -1
         inside = items[place : last + 1]
         text = "".join(map(shown, inside))

@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 from xml.parsers import expat
 
 from regard.documents.markup import split_items, text_with_references
@@ -53,6 +53,10 @@ class Element:
     def prefixed(self, name: str) -> str:
         """The name of another element of the same namespace."""
         return f"{self.prefix}:{name}" if self.prefix else name
+
+
+KindOf = Callable[[str], CodeKind | Literal["pair"]]
+Nested = Callable[[Element], tuple[Part, ...]]
 
 
 def parse(text: str, root: str = "") -> Element:
@@ -106,12 +110,7 @@ def parse(text: str, root: str = "") -> Element:
     return outermost
 
 
-def items_of(
-    text: str,
-    element: Element,
-    kind_of: Callable[[str], CodeKind | Literal["pair"]],
-    nested: Callable[[Element], tuple[Part, ...]] = lambda element: (),
-) -> list[Item]:
+def items_of(text: str, element: Element, kind_of: KindOf, nested: Nested = lambda element: ()) -> list[Item]:
     """The content of an element; kind_of: the kind of a name, `pair` for one around words; nested: the parts of a code."""
     check_cancelled()
     items: list[Item] = []
@@ -123,7 +122,7 @@ def items_of(
     return [*items, *text_items(text[cursor : element.stop])]
 
 
-def _inline(text: str, element: Element, kind_of: Any, nested: Callable[[Element], tuple[Part, ...]]) -> list[Item]:
+def _inline(text: str, element: Element, kind_of: KindOf, nested: Nested) -> list[Item]:
     raw, kind = text[element.start : element.end], kind_of(element.name)
     given = element.attributes
     if kind in ("open", "close"):

@@ -180,10 +180,8 @@ def test_a_catalogue_keeps_its_keyboard_letters_spaces_and_edges() -> None:
         "&Open": "&Ouvrir", "Save &As…": "&Enregistrer sous…", "&Quit %s": "&Quitter %s", "R&D": "R&D",
         "<b>&Bold</b>": "<b>&Gras</b>", "Open": "Ouvrir", "  &Open ": "  &Ouvrir ", "\\nOpen\\n": "\nOuvrir\n",
     }  # fmt: skip
-    assert (with_edges_of("Name:", "Nom", "fr"), with_edges_of("« Viens ! »", "Come!", "en")) == (
-        ("Nom :", 0),
-        ("Come!", 0),
-    )
+    assert with_edges_of("Name:", "Nom", "fr")[0] == "Nom :"
+    assert with_edges_of("« Viens ! »", "Come!", "en")[0] == "Come!"
     found = catalogue("\n".join(f'msgid "{label}"\nmsgstr ""\n' for label in expected))
     assert [entry.msgstr for entry in found] == list(expected.values())
 
@@ -215,8 +213,7 @@ def test_only_what_readers_see_changes(before: str, after: str) -> None:
 def test_a_page_declares_its_new_language_and_what_is_translated_stays() -> None:
     page = '<html class="fr" lang="fr-FR" xml:lang=\'fr\'><p lang="fr">Oui</p></html>'
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=LANGUAGES)
-    expected = '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
-    assert out.data.decode() == expected
+    assert out.data.decode() == '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
     assert out.data.decode() == page.replace("Oui", "OUI")
     po = b'msgid "Oui"\nmsgstr "Yes"\n'

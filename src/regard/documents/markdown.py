@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt, rules_inline
@@ -30,7 +30,7 @@ from regard.documents.segments import (
     check_cancelled,
     code_with,
     parts_of,
-)  # fmt: skip
+)
 from regard.text import Span
 
 _MAX_WORK = 10_000_000
@@ -251,13 +251,9 @@ def _field_slot(match: re.Match[str]) -> Slot:
 
 
 def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:
-    found: list[Item] = []
-    at = 0
-    for item in items:
-        end = at + len(item.raw)
-        found.append(replace(item, raw=in_file[at:end]))
-        at = end
-    return found
+    items = list(items)
+    ends = accumulate((len(item.raw) for item in items), initial=0)
+    return [replace(item, raw=in_file[start:end]) for item, (start, end) in zip(items, pairwise(ends), strict=True)]
 
 
 def _with_plain_start(written: str) -> str:

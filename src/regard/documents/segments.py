@@ -173,11 +173,6 @@ def segments_of(parts: Iterable[Part]) -> Iterator[Segment]:
                     yield from segments_of(item.parts)
 
 
-def has_words(text: str) -> bool:
-    """Whether there is anything to translate."""
-    return any(map(str.isalpha, text))
-
-
 def parts_of(
     items: Iterable[Item], escape: Callable[[str], str] = str, has_same_marks: Callable[[str, str], bool] | None = None
 ) -> list[Part]:
@@ -202,7 +197,7 @@ def parts_of(
             row = list(run)
             parts += written(row) if is_end else parts_of(row, escape, has_same_marks)
         return [*parts, *written(after)]
-    if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
+    if not any(isinstance(item, TextRun) and any(map(str.isalpha, item.text)) for item in inner):
         return written([*before, *inner, *after])
     lead, inner[0] = _cut_space(inner[0])
     inner[-1], tail = _cut_space(inner[-1], at_end=True)

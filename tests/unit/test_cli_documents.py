@@ -14,7 +14,7 @@ from typer.testing import Result
 
 import regard
 from regard.api import Model
-from regard.documents.placement import Mark, place
+from regard.documents.placement import Mark, Placement
 from regard.documents.plain import declared_languages
 from regard.documents.segments import Code
 from regard.text.protected import placeholders
@@ -162,5 +162,5 @@ def test_a_tag_does_not_cut_a_word_with_an_apostrophe() -> None:
         ("Jane voit l'amie.", (12, 16), (12, 16)),
         ("See Jane's.", (4, 8), (4, 8)),
     ):
-        found = place(marks, "Jane friend sleeps.", target, [Link((5, 11), linked, 1.0)], [])
+        found = Placement(marks, "Jane friend sleeps.", target, [Link((5, 11), linked, 1.0)], [])
         assert tuple(at for at, _ in found.places) == wanted, target

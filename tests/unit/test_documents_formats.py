@@ -43,6 +43,10 @@ def loud(text: str, suffix: str = ".html") -> str:
         (".md", "Bonjour {{ x[0] }} !\n", "Hello {{ x[0] }}!\n"),
         (".po", 'msgid "Bonjour %s !"\nmsgstr ""\n', 'msgid "Bonjour %s !"\nmsgstr "Hello %s!"\n'),
         (".po", 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] ""\r\nmsgstr[1] ""\r\n', 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] "a cat"\r\nmsgstr[1] "two cats"\r\n'),
+        (".po", 'msgid "Tapez <code>ls</code> ici"\nmsgstr ""\n', 'msgid "Tapez <code>ls</code> ici"\nmsgstr "Type <code>ls</code> here"\n'),
+        # Texts on both sides of a | have nothing to do with each other, and neither have labels.
+        (".txt", "Bonjour | un chat\n", "Hello | a cat\n"),
+        (".html", "<label>Bonjour *</label> <label>un chat<sup>®</sup></label>", "<label>Hello *</label> <label>a cat<sup>®</sup></label>"),
         # An & between words is one of them; in a page it is always a reference.
         (".md", "Help & Support\n", "Aide et assistance\n"),
         (".html", "<p>Terms & Conditions</p>", "<p>Conditions &amp; mentions</p>"),
@@ -76,6 +80,10 @@ CAT = {"Le": "The", "chat": "cat", "noir": "black", "dort": "sleeps"}
         ("<b>« Oui »</b>, dit Al.", '"Yes," said Al.', {"Oui": "Yes", "dit": "said", "Al": "Al"}, '<b>"Yes,"</b> said Al.'),
         ("“<b>Stop!</b>” says Al.", '"Halte !" dit Al.', {"Stop": "Halte", "says": "dit", "!": '!'}, '"<b>Halte !</b>" dit Al.'),
         ("Le <i>conte « A »</i> dort.", 'The "A" tale sleeps.', {"conte": "tale", "A": "A", "dort": "sleeps"}, 'The <i>"A" tale</i> sleeps.'),
+        ("<b>Save…</b> now", "Garder... donc", {"Save": "Garder", "now": "donc"}, "<b>Garder...</b> donc"),
+        ("The 21<sup>st</sup> day", "Le 21ème jour", {"21st": "21ème", "day": "jour"}, "Le 21<sup>ème</sup> jour"),
+        ("A <i>ne</i><b>w</b> day", "Un nouveau jour", {"new": "nouveau", "day": "jour"}, "Un <i>nouveau</i><b></b> jour"),
+        ("Qu'<i>est-ce que</i> tu dis ?", "What do you say?", {"Qu": "What", "tu": "you", "dis": "say"}, "What do <i>you</i> say?"),
         ("he said <b>softly</b>.", "dit-il.", {"softly": "."}, None),
     ],
 )  # fmt: skip
@@ -99,6 +107,7 @@ def spans(words: str, text: str) -> list[tuple[int, int]]:
         ("An area of 5 m<sup>2</sup> here", "An area of 5 m here", "Ici 5 m de surface", "Ici 5 m<sup>2</sup> de surface"),
         ("Be <i>H</i><sub>2</sub>O or CO<sub>2</sub>", "Be H2O or CO2", "CO2 ou H2O", "CO<sub>2</sub> ou <i>H</i><sub>2</sub>O"),
         ("May 1<sup>st</sup>", "May 1st", "Le 1er mai", "Le 1er <sup>mai</sup>"),
+        ("Mark it with <b>*</b> now", "Mark it with {1} now", "Le {1} est là", "Le <b>*</b> est là"),
         ("Click <img> now.", "Click {1} now.", "Maintenant {1}, cliquez.", "Maintenant <img>, cliquez."),
         ("One<img>two three", "One {1} two three", "Un {1} deux trois", "Un<img>deux trois"),
         ("Our shop<sup><a>[2]</a></sup> is here", "Our shop is here", "Ici shop est", "Ici shop<sup><a>[2]</a></sup> est"),
@@ -153,11 +162,6 @@ def test_a_lost_placeholder_keeps_its_place_and_words_left_out_are_translated_al
     assert translate_document(b"At", ".txt", translator(lambda text: "")).data == b"At"
 
 
-def test_a_translation_has_the_edges_of_its_source() -> None:
-    assert with_edges_of("Name:", "Nom", "fr")[0] == "Nom :"
-    assert with_edges_of("« Viens ! »", "Come!", "en")[0] == "Come!"
-
-
 FRENCH = {
     "Open": "Ouvrir", "Save As…": "Enregistrer sous…", "Quit %s": "Quitter %s.", "R&D": "R&D", "Bold": "Gras :",
     "a file": "un fichier", "%d files": "%d fichiers",
@@ -171,17 +175,19 @@ def catalogue(text: str) -> polib.POFile:
     return polib.pofile(document.data.decode())
 
 
-def test_a_catalogue_keeps_its_keyboard_letters_and_spaces() -> None:
+def test_a_catalogue_keeps_its_keyboard_letters_spaces_and_edges() -> None:
     expected = {
         "&Open": "&Ouvrir", "Save &As…": "&Enregistrer sous…", "&Quit %s": "&Quitter %s", "R&D": "R&D",
         "<b>&Bold</b>": "<b>&Gras</b>", "Open": "Ouvrir", "  &Open ": "  &Ouvrir ", "\\nOpen\\n": "\nOuvrir\n",
     }  # fmt: skip
+    assert with_edges_of("Name:", "Nom", "fr")[0] == "Nom :"
+    assert with_edges_of("« Viens ! »", "Come!", "en")[0] == "Come!"
     found = catalogue("\n".join(f'msgid "{label}"\nmsgstr ""\n' for label in expected))
     assert [entry.msgstr for entry in found] == list(expected.values())
 
 
 def test_each_speaker_is_translated_alone() -> None:
-    for cue in ("JEAN : Quoi ?\n|MARIE : Rien.", "John: What\nis it?\n|Mary Ann: Nothing."):
+    for cue in ("JEAN : Quoi ?\n|MARIE : Rien.", "John: What\nis it?\n|Mary Ann: Nothing.", "[Door]\n|So we\nleave"):
         texts = [" ".join(said.split()) for said in cue.split("|")]
         assert segment_texts(CUE.format(cue.replace("|", "")).encode(), ".srt") == texts
 
@@ -207,15 +213,13 @@ def test_only_what_readers_see_changes(before: str, after: str) -> None:
 def test_a_page_declares_its_new_language_and_what_is_translated_stays() -> None:
     page = '<html class="fr" lang="fr-FR" xml:lang=\'fr\'><p lang="fr">Oui</p></html>'
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=LANGUAGES)
-    expected = '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
-    assert out.data.decode() == expected
+    assert out.data.decode() == '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
     out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
     assert out.data.decode() == page.replace("Oui", "OUI")
     po = b'msgid "Oui"\nmsgstr "Yes"\n'
     assert translate_document(po, ".po", translator(str.upper)).data == po
     tmx = b'<tmx><tu><tuv xml:lang="fr"><seg>Oui</seg></tuv><tuv xml:lang="en-GB"><seg>Yes</seg></tuv></tu></tmx>'
-    document = translate_document(tmx, ".tmx", translator(str.upper), languages=LANGUAGES)
-    assert document.data == tmx
+    assert translate_document(tmx, ".tmx", translator(str.upper), languages=LANGUAGES).data == tmx
     tmx = b'<tmx><tu><tuv xml:lang="de"><seg>Ja</seg></tuv></tu></tmx>'
     document = translate_document(tmx, ".tmx", same, languages=LANGUAGES)
     assert document.data == tmx and document.warnings == ["1 unit(s) have no text in fr"]
@@ -239,9 +243,8 @@ def test_encodings() -> None:
     for mark, encoding in marks.items():
         data = mark + "Été\r\n".encode(encoding)
         assert translate_document(data, ".txt", translator(str.upper)).data == mark + "ÉTÉ\r\n".encode(encoding)
-    cat = translator(lambda text: "猫")
-    out = translate_document(b'<meta charset="ascii"><p>chat</p>', ".html", cat).data
-    assert out == b'<meta charset="ascii"><p>&#29483;</p>'
+    cat, page = translator(lambda text: "猫"), b'<meta charset="ascii"><p>%s</p>'
+    assert translate_document(page % b"chat", ".html", cat).data == page % b"&#29483;"
     document = translate_document(b"chat", ".txt", cat, encoding="latin-1")
     assert document.data == b"?"
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]

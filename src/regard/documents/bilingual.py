@@ -1,18 +1,20 @@
 """XLIFF 1.2 and 2, and TMX: each unit without a translation gets one; the others keep theirs."""
 
 from html import escape as quote
+from typing import Literal
 
-from regard.documents.segments import Languages, Part, Slot, parts_of, segments_of
+from regard.documents.segments import CodeKind, Item, Languages, Part, Slot, parts_of, segments_of
 from regard.documents.xml import Element, escape, items_of, parse
 from regard.errors import DataError
 
-_XLIFF_CODES = {
+_Kinds = dict[str, CodeKind | Literal["pair"]]
+_XLIFF_KINDS: _Kinds = {
     "g": "pair", "mrk": "pair", "pc": "pair", "sub": "alone", "x": "object", "ph": "object", "it": "alone",
     "bx": "open", "bpt": "open", "sc": "open", "sm": "open",
     "ex": "close", "ept": "close", "ec": "close", "em": "close",
 }  # fmt: skip
 _UNTRANSLATED = ("new", "needs-translation", "initial")  # states in which a target may be a copy of the source
-TMX_CODES = {"hi": "pair", "bpt": "open", "ept": "close"}
+_TMX_KINDS: _Kinds = {"hi": "pair", "bpt": "open", "ept": "close"}
 
 
 def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
@@ -22,7 +24,7 @@ def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         source, target = unit.child("source"), unit.child("target")
         if source is None or unit.inherited("translate") == "no":
             continue
-        parts = parts_of(items_of(text, source, _XLIFF_CODES), escape)
+        parts = parts_of(items_of(text, source, lambda name: _XLIFF_KINDS.get(name, "alone")), escape)
         if any(segments_of(parts)) and (target is None or _is_open(text, unit, source, target)):
             slots.append(_target_slot(text, unit, source, target, parts))
     return sorted(slots, key=lambda slot: slot.start), []
@@ -71,11 +73,15 @@ def read_tmx(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         if source is None or segment is None:
             num_without += 1
             continue
-        parts = parts_of(items_of(text, segment, TMX_CODES), escape)
+        parts = parts_of(tmx_items(text, segment), escape)
         if any(segments_of(parts)):
             slots += _variant_slots(text, source, target, languages[1], parts)
     warnings = [f"{num_without} unit(s) have no text in {source_language}"] if num_without else []
     return slots, warnings
+
+
+def tmx_items(text: str, segment: Element) -> list[Item]:
+    return items_of(text, segment, lambda name: _TMX_KINDS.get(name, "alone"))
 
 
 def variant(unit: Element, language: str) -> Element | None:

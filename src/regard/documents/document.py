@@ -123,19 +123,16 @@ def translate_document(
         changed: dict[str, bytes] = {}
         for name, member in members.items():
             text = member.written(known)
+            if text.content == member.text.content:
+                continue
             changed[name], num_lost = encode(text, suffix if suffix in _READERS else ".xhtml")
             if num_lost:
                 warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
-            if text.content == member.text.content and name:
-                del changed[name]
-    if suffix in ARCHIVES:
-        data = office.with_members(data, changed) if changed else data
-    else:
-        data = changed[""]
+    if changed:
+        data = office.with_members(data, changed) if suffix in ARCHIVES else changed[""]
     found = [known[segment] for segment in segments]
     if doubtful := [each.source for each in found if each.doubt]:
-        first = f"{len(doubtful)} segment(s) {_IN_PARTS}, the first: {doubtful[0][:_NUM_SHOWN]!r}"
-        warnings.insert(0, first)
+        warnings.insert(0, f"{len(doubtful)} segment(s) {_IN_PARTS}, the first: {doubtful[0][:_NUM_SHOWN]!r}")
     return TranslatedDocument(data, warnings, found)
 
 

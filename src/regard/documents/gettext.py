@@ -6,9 +6,10 @@ A doubtful translation is marked fuzzy, the format's own word for it. The others
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from operator import methodcaller
 
 from regard.documents.markup import inline_items
-from regard.documents.segments import LINE, Code, Item, Languages, Part, Segment, Slot, parts_of
+from regard.documents.segments import LINE, Code, Languages, Part, Segment, Slot, TextRun, parts_of
 from regard.errors import DataError
 
 _FIELD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*)')
@@ -60,27 +61,19 @@ def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[Part]:
     lines = source.splitlines(keepends=True)
     parts: list[Part] = [f'""{newline}'] if len(lines) > 1 else []
     for number, line in enumerate(lines):
-        found = parts_of(_items(line, signs))
+        at, key = find_key(line, signs) or (len(line), TextRun("", ""))
+        found = parts_of([*inline_items(line[:at]), key, *inline_items(line[at + 1 :])])
         parts += [newline if number else "", '"', *map(_escaped, found), '"']
     return parts
-
-
-def _items(line: str, signs: frozenset[str]) -> list[Item]:
-    if (found := find_key(line, signs)) is None:
-        return list(inline_items(line))
-    at, key = found
-    return [*inline_items(line[:at]), key, *inline_items(line[at + 1 :])]
 
 
 def _escaped(part: Part) -> Part:
     if isinstance(part, str):
         return _escape(part)
-    items = tuple(replace(item, raw=_escape(item.raw)) for item in part.items)
-    return Segment(items, _escape)
+    return Segment(tuple(replace(item, raw=_escape(item.raw)) for item in part.items), _escape)
 
 
-def _escape(text: str) -> str:
-    return text.translate(_ESCAPES)
+_escape = methodcaller("translate", _ESCAPES)
 
 
 def _messages(text: str) -> Iterator[_Message]:

@@ -6,14 +6,13 @@ from html import unescape
 from itertools import chain
 
 from regard.documents.markup import MarkupToken, escape, text_with_references, tokens
-from regard.documents.segments import Code, CodeKind, Item, Languages, Part, Slot, code_with, parts_of, shown
+from regard.documents.segments import CODE_TAGS, Code, CodeKind, Item, Languages, Part, Slot, code_with, parts_of, shown
 
 _INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
+    "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd mark nobr q rp rt ruby s samp "
     "small span strike strong sub sup time tt u var wbr".split()
 )
-_CODE = frozenset("code kbd samp var tt".split())
-_OPAQUE = _CODE | frozenset("script style xmp iframe noembed noframes template svg math object canvas pre".split())
+_OPAQUE = CODE_TAGS | frozenset("script style xmp iframe noembed noframes template svg math object canvas pre".split())
 _OBJECTS = frozenset(("img", "input"))
 _HEADING = re.compile("h([1-6])")
 
@@ -50,7 +49,7 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
             is_head = token.name == "th"
         if is_open:
             is_page = token.name == "html" and all(languages)
-            parts = [_page_tag(text[token.start : token.end], *languages)] if is_page else _tag_parts(text, token)
+            parts = [_page_tag(text[token.start : token.end], *languages)] if is_page else tag_parts(text, token)
             slots.append(Slot(token.start, token.end, parts, is_aside=True))
     return slots, []
 
@@ -61,7 +60,7 @@ def _page_tag(tag: str, source: str, target: str) -> str:
     return declared.sub(lambda match: match[1] + target, tag)
 
 
-def _tag_parts(text: str, tag: MarkupToken) -> list[Part]:
+def tag_parts(text: str, tag: MarkupToken) -> list[Part]:
     """The tag, with segments for the attributes that readers see."""
     values = _values(tag)
     parts: list[Part] = []
@@ -125,7 +124,7 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
         elif token.name not in _INLINE:
             yield token, None
         else:
-            parts = _tag_parts(text, token) if token.kind == "open" else []
+            parts = tag_parts(text, token) if token.kind == "open" else []
             single: CodeKind = "object" if token.name in _OBJECTS else "alone"
             kind: CodeKind = single if token.is_void else token.kind
             texts = tuple(parts) if len(parts) > 1 else ()
@@ -146,7 +145,7 @@ def _skip(opened: MarkupToken, stream: Iterator[MarkupToken]) -> tuple[int, bool
 
 def _opaque(token: MarkupToken, raw: str) -> list[Item] | None:
     """Short code in a sentence is shown to the model, which copies it; a block ends the segment."""
-    if token.name not in _INLINE | _CODE:
+    if token.name not in _INLINE | CODE_TAGS:
         return None
     content = (raw[part.start : part.end] for part in tokens(raw) if part.kind == "text")
     return [code_with(raw, "".join(shown(item) for part in content for item in text_with_references(part)))]

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt, rules_inline
@@ -17,7 +17,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from regard.documents import html
-from regard.documents.markup import inline_items, text_with_references
+from regard.documents.markup import inline_items, text_with_references, tokens
 from regard.documents.segments import (
     LINE,
     Code,
@@ -30,7 +30,7 @@ from regard.documents.segments import (
     check_cancelled,
     code_with,
     parts_of,
-)  # fmt: skip
+)
 from regard.text import Span
 
 _MAX_WORK = 10_000_000
@@ -47,7 +47,8 @@ _SEEN_FIELD = re.compile(
 """a field of the front matter that readers see, and its value"""
 _NOT_PLAIN = re.compile(r"[\s\S]*(?::\s|:$|\s#)|[\"'\[\]{}&*!|>%@`#?,-]")
 """a value that YAML would not read as text"""
-_TITLE = re.compile(r"""\s("[^"\\]+"|'[^'\\]+'|\([^()\\]+\))\s*\)$""")  # title of a link or an image
+_TITLE = re.compile(r"""\s("[^"\\]+"|'[^'\\]+'|\([^()\\]+\))\s*\)?$""")
+"""title of a link or an image, or of their targets' definition"""
 _NOTE = re.compile(r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))", re.MULTILINE)
 """beginning of a footnote, of a term's meaning, or of the definition of a link, which may be right below these"""
 _AS_ITEM = r"\1-   "  # a footnote as a list item: its further lines are indented by four as well
@@ -73,7 +74,7 @@ def escape(text: str) -> str:
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
-    return list(_MarkdownReader(text).slots()), []
+    return sorted(_MarkdownReader(text).slots(), key=lambda slot: slot.start), []
 
 
 class _MarkdownReader:
@@ -104,6 +105,9 @@ class _MarkdownReader:
                     yield replace(slot, start=begin + slot.start, end=begin + slot.end)
             elif token.type == "inline" and token.map and token.map[0] != row:
                 yield from self._paragraph(token.map[0], token.content.split("\n"), level)
+        for definition in self.env.get("references", {}).values():
+            start, end = self.lines[definition["map"][0]][0], self.lines[definition["map"][1] - 1][1]
+            yield Slot(start, end, _with_title(self.text[start:end].rstrip()), is_aside=True)
 
     def _content(self, line: int) -> Span:
         """A line of the file, after the marks of lists and quotations."""
@@ -196,7 +200,9 @@ class _MarkdownReader:
 
     def _items(self, token: Token, raw: str, in_file: str) -> Iterable[Item]:
         if token.type == "html_inline":
-            return inline_items(raw)
+            [code] = inline_items(raw)
+            seen = html.tag_parts(raw, next(tokens(raw))) if "\n" not in raw else []
+            return [replace(code, parts=tuple(seen))] if isinstance(code, Code) and len(seen) > 1 else [code]
         if token.type == "text_special":
             is_text = raw[1] in _ONLY_AT_A_START
             return [TextRun(raw[1:], raw) if is_text else Code(raw, "kept", raw[1:])]
@@ -245,13 +251,9 @@ def _field_slot(match: re.Match[str]) -> Slot:
 
 
 def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:
-    found: list[Item] = []
-    at = 0
-    for item in items:
-        end = at + len(item.raw)
-        found.append(replace(item, raw=in_file[at:end]))
-        at = end
-    return found
+    items = list(items)
+    ends = accumulate((len(item.raw) for item in items), initial=0)
+    return [replace(item, raw=in_file[start:end]) for item, (start, end) in zip(items, pairwise(ends), strict=True)]
 
 
 def _with_plain_start(written: str) -> str:

@@ -10,9 +10,10 @@ from regard.documents.segments import Code, Item, TextRun, check_cancelled
 from regard.text.protected import PLACEHOLDER
 
 _PROSE = "'\"’‘“”«»–—…-,.;:!?()"  # punctuation, which each language sets in its own way
-_SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"  # signs that models lose or replace
+_OPERATORS = "*×÷"  # signs that stand like words
+_SIGNS = f"©®™§¶†‡←↑↓↩⇐⇒⇔{_OPERATORS}"  # signs that models lose or replace
 # No-break spaces are not breaks: they are typography, and each language has its own.
-_TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|[ \t\n\r\f\v]+|[{_SIGNS}]")
+_TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|(?P<end>(?<!\S)[|•·](?!\S))|[ \t\n\r\f\v]+|[{_SIGNS}]")
 # Possessive repetitions (*+) keep the time linear for hostile texts.
 _TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>])*+)>""")
 _TAG_BEGINS = re.compile("<[A-Za-z]")
@@ -95,9 +96,15 @@ def _text_code(match: re.Match[str]) -> Code | None:
     found = match.group()
     if match["kept"]:
         return Code(found, "kept", found)
-    if found == " ":
-        return None
-    return Code(found, "break", " ") if found.isspace() else Code(found, "alone")
+    if match["end"]:
+        return Code(found, "end")
+    if found.isspace():
+        return Code(found, "break", " ") if found != " " else None
+    return _sign(found, found)
+
+
+def _sign(raw: str, sign: str) -> Code:
+    return Code(raw, "object" if sign in _OPERATORS else "alone")
 
 
 def text_with_references(raw: str) -> Iterator[Item]:
@@ -110,7 +117,7 @@ def text_with_references(raw: str) -> Iterator[Item]:
     def item(match: re.Match[str]) -> Item:
         found, character = match.group(), html.unescape(match.group())
         if character in _SIGNS:
-            return Code(found, "alone")
+            return _sign(found, character)
         is_word = character == "&" and len(found) > 1 and _ENDS_A_WORD.match(raw, match.end())
         if (
             is_word

@@ -3,18 +3,16 @@
 A unit that is written here keeps its word links as a property, so that tags find their words the next time as well.
 """
 
-from collections.abc import Iterable
 from html import escape as quote
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.documents.bilingual import TMX_CODES, variant
+from regard.documents.bilingual import tmx_items, variant
 from regard.documents.document import Translate
 from regard.documents.plain import DecodedText, decode, encode
 from regard.documents.rendering import TranslatedText
 from regard.documents.segments import Languages, shown
-from regard.documents.xml import escape, items_of, parse
+from regard.documents.xml import escape, parse
 from regard.errors import DataError
 from regard.files import write_file
 from regard.text.words import Link
@@ -51,7 +49,7 @@ class Memory:
             links = next((each for each in unit.children if each.attributes.get("type") == _LINKS), None)
             if found[0] and found[1]:
                 content = self._file.content
-                source, target = ("".join(map(shown, items_of(content, each, TMX_CODES))) for each in found if each)
+                source, target = ("".join(map(shown, tmx_items(content, each))) for each in found if each)
                 self._known[source] = Remembered(target, _links(content[links.inner : links.stop]) if links else None)
 
     def __contains__(self, text: str) -> bool:
@@ -70,15 +68,14 @@ class Memory:
         """Write the new translations behind the others; the file is complete at every moment."""
         if self._new:
             before, after = self._file.content[: self._end], self._file.content[self._end :]
-            content = before + "".join(chain.from_iterable(map(self._unit, self._new, self._new.values()))) + after
+            content = before + "".join(map(self._unit, self._new, self._new.values())) + after
             write_file(self._path, encode(DecodedText(content, self._file.encoding, self._file.mark), ".tmx")[0])
 
-    def _unit(self, source: str, target: TranslatedText) -> Iterable[str]:
+    def _unit(self, source: str, target: TranslatedText) -> str:
         links = " ".join("{}-{}:{}-{}".format(*link.source, *link.target) for link in target.alignment or ())
-        yield f'<tu><prop type="{_LINKS}">{links}</prop>'
-        for language, text in zip(self._languages, (source, target.text), strict=True):
-            yield f'<tuv xml:lang="{quote(language)}"><seg>{escape(text)}</seg></tuv>'
-        yield "</tu>\n"
+        texts = zip(map(quote, self._languages), map(escape, (source, target.text)), strict=True)
+        variants = "".join(f'<tuv xml:lang="{language}"><seg>{text}</seg></tuv>' for language, text in texts)
+        return f'<tu><prop type="{_LINKS}">{links}</prop>{variants}</tu>\n'
 
 
 def _links(text: str) -> list[Link]:

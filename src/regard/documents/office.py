@@ -7,13 +7,15 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import partial
+from typing import Literal
 
 from regard.documents import html, runs
 from regard.documents.runs import outer_paragraphs
-from regard.documents.segments import Code, Item, Languages, Part, Reader, Slot, check_cancelled, parts_of
-from regard.documents.xml import Element, escape, parse, text_items
+from regard.documents.segments import CodeKind, Languages, Part, Reader, Slot, parts_of
+from regard.documents.xml import Element, escape, items_of, parse, text_items
 from regard.errors import DataError
 
 _MAX_MEMBERS, _MAX_BYTES, _MAX_TEXT_BYTES = 20_000, 1 << 29, 1 << 25
@@ -69,9 +71,10 @@ def with_members(data: bytes, changed: Mapping[str, bytes]) -> bytes:
 
 # --- .odt
 
-_PAIRS = frozenset("span a meta meta-field ruby ruby-base".split())
+_ODF_KINDS: dict[str, CodeKind | Literal["pair"]] = {
+    **dict.fromkeys("span a meta meta-field ruby ruby-base".split(), "pair"), "s": "break", "tab": "end", "line-break": "end",
+}  # fmt: skip
 _ODF_PARAGRAPHS = ("p", "h")
-_ODF_BREAKS = ("tab", "line-break")
 _UNSEEN = re.compile(r"(?:bookmark|reference|change|toc|index|alphabetical|user-index|soft-page|annotation).*|note")
 
 
@@ -81,34 +84,11 @@ def _read_odf(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
 
 
 def _odf_parts(text: str, paragraph: Element) -> list[Part]:
-    parts: list[Part] = []
-    items: list[Item] = []
-    for item in _odf_items(text, paragraph):
-        if isinstance(item, Code) and item.name in _ODF_BREAKS:
-            parts += [*parts_of(items, escape), item.raw]
-            items = []
-        else:
-            items.append(item)
-    return [*parts, *parts_of(items, escape)]
+    return parts_of(items_of(text, paragraph, _odf_kind, partial(_odf_nested, text)), escape)
 
 
-def _odf_items(text: str, element: Element) -> Iterator[Item]:
-    check_cancelled()
-    cursor = element.inner
-    for child in element.children:
-        yield from text_items(text[cursor : child.start])
-        cursor, raw, name = child.end, text[child.start : child.end], f"{child.name} {child.start}"
-        if child.name in _PAIRS and child.inner < child.end:
-            yield Code(text[child.start : child.inner], "open", name=name)
-            yield from _odf_items(text, child)
-            yield Code(text[child.stop : child.end], "close", name=name)
-        elif child.name == "s":
-            yield Code(raw, "break", " ")
-        elif child.name in _ODF_BREAKS:
-            yield Code(raw, "alone", name=child.name)
-        else:
-            yield Code(raw, "alone" if _UNSEEN.fullmatch(child.name) else "object", parts=_odf_nested(text, child))
-    yield from text_items(text[cursor : element.stop])
+def _odf_kind(name: str) -> CodeKind | Literal["pair"]:
+    return _ODF_KINDS.get(name) or ("alone" if _UNSEEN.fullmatch(name) else "object")
 
 
 def _odf_nested(text: str, element: Element) -> tuple[Part, ...]:

@@ -20,8 +20,10 @@ from regard.text.words import Link
 
 # l' and qu' keep their apostrophe, Jane's is cut before s, aujourd'hui and can't are whole; p.m. is one word.
 _WORD = re.compile(
-    r"(?i)(?:\b\w\.){2,}|\b(?:[cdjlmnst]|\w*qu)['’](?=\w)|\w+(?:(?<=\w\w)(?<!qu)['’](?!s\b)\w+)*|[^\w\s]"
+    r"(?i)(?:\b\w\.){2,}|\.{3}|(?<=\w)['’]s\b|\b(?:[cdjlmnst]|\w*qu)['’](?=\w)|\w+(?:(?<=\w\w)(?<!qu)['’](?!s\b)\w+)*|[^\w\s]"
 )
+_ENDS_IN_LETTERS = re.compile(r"[^\W_]++\Z")
+_NUMBER = re.compile(r"\d+(?=[^\W\d_])")
 _LONGEST_AUXILIARY = 5
 """letters of a word that may be part of another one in the target: short words are the grammar's"""
 _MIN_WEIGHT = 0.25
@@ -39,11 +41,6 @@ class Mark:
     partner: int | None = None
 
 
-class Placement(NamedTuple):
-    places: list[tuple[int, int]]  # (position in the target, index of the mark) in writing order
-    lost: list[int]  # opening marks whose words have no place in the target; not among the places
-
-
 class _Element(NamedTuple):
     first: int
     last: int
@@ -51,20 +48,15 @@ class _Element(NamedTuple):
     source: Span
 
 
-def place(
-    marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
-) -> Placement:
-    """Where the marks go; no tag is put inside one of the `whole` spans of the target."""
-    planner = _Planner(marks, source, target, links, whole)
-    if marks:
-        planner.place_marks(range(len(marks)), (0, len(target)))
-    return planner.placement
+class Placement:
+    """Where the marks go."""
 
-
-class _Planner:
     def __init__(
         self, marks: Sequence[Mark], source: str, target: str, links: Sequence[Link] | None, whole: Sequence[Span]
     ) -> None:
+        """No tag is put inside one of the `whole` spans of the target."""
+        self.places: list[tuple[int, int]] = []  # position in the target and index of each mark, in writing order
+        self.lost: list[int] = []  # opening marks whose words have no place in the target; not among the places
         self.marks, self.source, self.target = marks, source, target
         self.is_aligned = bool(links)
         # Several words that are one for the links, such as a telephone number, are not cut.
@@ -77,9 +69,10 @@ class _Planner:
         spoken = ((link, word) for link, word in linked if link.target == word or target[slice(*link.target)].isalnum())
         self.links = [(link.source, word, link.weight) for link, word in spoken]
         self.same = _same_strings(source, target, self.links, whole)
-        self.placement = Placement([], [])
+        if marks:
+            self._place(range(len(marks)), (0, len(target)))
 
-    def place_marks(self, marks: range, room: Span) -> None:
+    def _place(self, marks: range, room: Span) -> None:
         """Place these marks, pairs from the outside in."""
         elements = list(self._elements(marks))
         found: dict[_Element, Span] = {}
@@ -96,9 +89,10 @@ class _Planner:
             open_pairs.remove(best)
             span = span or self._span_of_neighbour_word(best.source, room, list(found.values()))
             if span is not None:
-                found[best] = self._with_own_signs(best.source, span, room, list(found.values()))
-            elif any(map(str.isalnum, self.source[slice(*best.source)])):
-                self.placement.lost.append(best.first)
+                span = self._with_own_signs(best.source, span, room, list(found.values()))
+                found[best] = self._end_of_same_word(best.source, span) or span
+            elif any(map(str.isalnum, self.source[slice(*best.source)])) and not self._is_part_of_word(best.source):
+                self.lost.append(best.first)
                 elements.remove(best)
         reached = room[0]
         for each in elements:
@@ -110,11 +104,11 @@ class _Planner:
                     reached = max([reached, *(end for start, end in found.values() if start < reached < end)])
                     found[each] = reached, reached
         for each, span in sorted(found.items(), key=lambda item: (*item[1], item[0].first)):
-            self.placement.places.append((span[0], each.first))
+            self.places.append((span[0], each.first))
             if each.last > each.first + 1:
-                self.place_marks(range(each.first + 1, each.last), span)
+                self._place(range(each.first + 1, each.last), span)
             if each.last != each.first:
-                self.placement.places.append((span[1], each.last))
+                self.places.append((span[1], each.last))
 
     def _elements(self, marks: range) -> Sequence[_Element]:
         found: list[_Element] = []
@@ -168,6 +162,22 @@ class _Planner:
             best = 0.0, max(free, key=scores.__getitem__)
         return best
 
+    def _is_part_of_word(self, source: Span) -> bool:
+        """Whether letters of the same word stand before or behind these, which say nothing alone."""
+        start, end = source
+        is_cut = any(0 < at < len(self.source) and self.source[at - 1 : at + 1].isalnum() for at in source)
+        return is_cut and self.source[start:end].isalnum()
+
+    def _end_of_same_word(self, source: Span, target: Span) -> Span | None:
+        """The end of a word, such as st of 21st, where both words begin alike or the target's with a number."""
+        before, after = _ENDS_IN_LETTERS.search(self.source, 0, source[0]), self.source[source[1] : source[1] + 1]
+        if target not in self.words or not before or after.isalnum() or not self.source[slice(*source)].isalpha():
+            return None
+        word = self.target[slice(*target)]
+        number = _NUMBER.match(word)
+        cut = len(before[0]) if word.startswith(before[0]) else number.end() if number else 0
+        return (target[0] + cut, target[1]) if 0 < cut < len(word) else None
+
     def _with_own_signs(self, source: Span, span: Span, room: Span, taken: Sequence[Span]) -> Span:
         own, goes_on = _WORD.findall(self.source, *source), self.source[source[1] : source[1] + 1].isspace()
         indices = [index for index, word in enumerate(self.words) if _is_in(word, span)]
@@ -177,14 +187,14 @@ class _Planner:
         return self.words[run[0]][0], self.words[run[-1]][1]
 
     def _span_of_neighbour_word(self, source: Span, room: Span, taken: Sequence[Span]) -> Span | None:
-        """For a short word without a link: languages often say it with the next word, or with the one before."""
+        """For short words without a link: languages often say them with the next word, or with the one before."""
         start, end = source
-        letters = self.source[start:end].strip()
-        if not letters.isalpha() or len(letters) > _LONGEST_AUXILIARY:
+        words = re.findall(r"\w+", self.source[start:end])
+        is_short = all(word.isalpha() and len(word) <= _LONGEST_AUXILIARY for word in words)
+        if not is_short or self._is_part_of_word(source):
             return None
-        following = re.compile(r"\s*").match(self.source, end)
-        edges = (following.end() if following else end, len(self.source[:start].rstrip()))
-        near = [word for ours, word, _ in self.links if ours == source and not self.kinds[word]]  # by a weak link
+        edges = (len(self.source) - len(self.source[end:].lstrip()), len(self.source[:start].rstrip()))
+        near = [word for ours, word, _ in self.links if _is_in(ours, source) and not self.kinds[word]]  # by a weak link
         for edge, side in zip(edges, (0, 1), strict=True):
             near += [word for ours, word, _ in self.links if ours[side] == edge and not self.kinds[word]]
         return next((word for word in near if _is_in(word, room) and not overlaps_any(word, taken)), None)

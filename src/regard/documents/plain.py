@@ -15,9 +15,7 @@ from regard.text.language import main_language
 
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SLOW = ("idna", "punycode")  # encodings of names, which would take hours for a file
-_CONTROL = re.compile(
-    rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]"
-)  # bytes that a text hardly has, in any encoding of narrow letters
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that are rare in text, except in UTF-16 and UTF-32
 _NUM_FIRST = 4096  # bytes in which a file declares its encoding
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
 _HTML = re.compile(rb"""(?i)<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""")

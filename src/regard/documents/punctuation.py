@@ -17,7 +17,7 @@ _INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
 """a last word to which the full stop belongs, such as p.m."""
 _NUM_INITIALS = 20  # characters at the end that are searched for initials
 _LAST_WESTERN = "\u052f"  # last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic
-KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind}
+KINDS = {sign: kind for kind in (".,:;!?…", '"“”«»', "()[]", "-–—") for sign in kind} | {"...": ".,:;!?…"}
 """signs by what they are: ends, quotation marks, brackets, dashes"""
 _PARTNERS = {'"': '"', "“": "”", "«": "»", "(": ")", "[": "]"}
 

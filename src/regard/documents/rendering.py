@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Protocol
 
-from regard.documents.placement import Mark, overlaps_any, place
+from regard.documents.placement import Mark, Placement, overlaps_any
 from regard.documents.punctuation import with_edges_of
 from regard.documents.segments import Code, Item, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
@@ -101,12 +101,12 @@ class ShownSegment:
             return None
         whole = [span for span, _, _ in kept]
         links = self._links(translated.alignment, kept, num_lost)
-        places, lost = place(self.marks, self.text, target, links, whole)
-        self.lost = [self._tag_items[index] for index in lost]
+        placement = Placement(self.marks, self.text, target, links, whole)
+        self.lost = [self._tag_items[index] for index in placement.lost]
         keys = [(place_key(key, target, whole), key.raw) for key in self.keys]
-        if lost or any(at is None for at, _ in keys):
+        if self.lost or any(at is None for at, _ in keys):
             return None
-        edits = [(at, at, _spaced(self.marks[index].code, target, at)) for at, index in places]
+        edits = [(at, at, _spaced(self.marks[index].code, target, at)) for at, index in placement.places]
         edits += [(at, at, raw) for at, raw in keys if at is not None]
         edits += [(*span, code.raw) for span, _, code in kept]
         edits += [(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]

@@ -14,7 +14,8 @@ from regard.documents.xml import Element, escape, parse, text_items
 
 _TAG = re.compile(r"<(/?)(\d+)(/?)>")
 _WRAPPERS = frozenset("hyperlink ins moveTo smartTag fldSimple customXml sdt sdtContent bdo dir".split())
-_DROPPED = frozenset("proofErr lastRenderedPageBreak".split())  # elements that office programs compute anew
+_DROPPED = frozenset("proofErr lastRenderedPageBreak softHyphen".split())
+"""elements that office programs compute anew, and hyphens of words that are not there any more"""
 _BREAKS = frozenset("br tab cr ptab".split())
 _OBJECTS = frozenset("drawing pict object AlternateContent oMath oMathPara fld sym pgNum".split())
 _OF_PARAGRAPHS = frozenset("pPr endParaRPr".split())
@@ -67,12 +68,11 @@ class _Runs:
         own = min(letters, key=lambda format: (len(format), -letters[format]), default="")
         formats = {_visible_format(each[1]): each[1] for each in reversed(flat) if isinstance(each, tuple)}
         context = self.add("", "", f"{paragraph.prefix} {formats.get(own, '')}")
-        parts: list[Part] = []
         items: list[Item] = []
         current, number = own, 0
         ended: list[tuple[str, str] | Code | None] = [*flat, None]
         for each in ended:  # None is the end of the paragraph
-            is_tag = isinstance(each, Code) and each.kind in ("open", "close", "break")
+            is_tag = isinstance(each, Code) and each.kind in ("open", "close", "end")
             new = _visible_format(each[1]) if isinstance(each, tuple) else own if each is None or is_tag else current
             if new != current:
                 if current != own:
@@ -85,15 +85,11 @@ class _Runs:
                 items += text_items(each[0])
             elif each is not None:
                 items.append(each)
-            if each is None or isinstance(each, Code) and each.kind == "break":
-                end = [items.pop().raw] if each is not None else []
-                parts += [*parts_of(items, escape), *end]
-                items = []
-        return context, parts
+        return context, parts_of(items, escape)
 
-    def nested(self, element: Element) -> tuple[str, list[Part]]:
-        """An element with paragraphs inside, as parts."""
-        number = self.add("")
+    def nested(self, element: Element, opening: str, closing: str) -> list[Part]:
+        """An element with paragraphs inside, as parts, between two texts."""
+        number = self.add(opening)
         parts: list[Part] = [f"<{number}>"]
         cursor = element.start
         for paragraph in outer_paragraphs(element):
@@ -102,9 +98,8 @@ class _Runs:
                 self.tags[context].opening = self.text[cursor : content[0].start]
                 parts += [f"<{context}>", *inner, f"</{context}>"]
                 cursor = content[-1].end
-        self.tags[number].closing = self.text[cursor : element.end]
-        parts.append(f"</{number}>")
-        return _raw(parts), parts
+        self.tags[number].closing = self.text[cursor : element.end] + closing
+        return [*parts, f"</{number}>"]
 
     def written(self, numbered: str, context: int) -> str:
         """Runs for the text between the tags, each in the format that it stands in."""
@@ -151,16 +146,15 @@ class _Flattener:
 
     def _walk(self, elements: Sequence[Element]) -> None:
         for each in elements:
-            raw = self.runs.text[each.start : each.end]
             if each.name == "r" and each.prefix == self.prefix:
-                self._run(each, raw)
+                self._run(each, self.runs.text[each.start : each.end])
             elif each.name in _WRAPPERS and each.children:
                 number = self.runs.add(self.runs.text[each.start : each.inner], self.runs.text[each.stop : each.end])
                 self.found.append(Code(f"<{number}>", "open", name=str(number)))
                 self._walk(each.children)
                 self.found.append(Code(f"</{number}>", "close", name=str(number)))
             elif each.name not in _DROPPED:
-                self._element(each, raw)
+                self._element(each)
 
     def _run(self, run: Element, raw: str) -> None:
         marks = [child.attributes.get(f"{child.prefix}:fldCharType", "") for child in run.children]
@@ -184,22 +178,19 @@ class _Flattener:
             for child in run.children:
                 if child.name == "t":
                     self.found.append((self.runs.text[child.inner : child.stop], format))
+                elif child.name == "noBreakHyphen":
+                    self.found.append(("\u2011", format))
                 elif child.name not in _DROPPED and child is not properties:
-                    inner = self.runs.text[child.start : child.end]
                     opening = self.runs.text[run.start : run.inner] + format
-                    self._element(child, f"{opening}{inner}</{run.prefix}:{run.name}>", opening)
+                    self._element(child, opening, f"</{run.prefix}:{run.name}>")
 
-    def _element(self, element: Element, raw: str, opening: str = "") -> None:
+    def _element(self, element: Element, opening: str = "", closing: str = "") -> None:
         if next(outer_paragraphs(element), None):
-            nested, parts = self.runs.nested(element)
-            before, after = raw.split(self.runs.text[element.start : element.end], 1)
-            number = self.runs.add(before, after)
-            parts = [f"<{number}>", *parts, f"</{number}>"]
-            self.found.append(Code(f"<{number}>{nested}</{number}>", "object", parts=tuple(parts)))
-        elif element.name in _BREAKS:
-            self._code(raw, "break")
-        else:
-            self._code(raw, "object" if element.name in _OBJECTS else "alone")
+            parts = self.runs.nested(element, opening, closing)
+            self.found.append(Code(_raw(parts), "object", parts=tuple(parts)))
+            return
+        kind: CodeKind = "end" if element.name in _BREAKS else "object" if element.name in _OBJECTS else "alone"
+        self._code(opening + self.runs.text[element.start : element.end] + closing, kind)
 
     def _code(self, raw: str, kind: CodeKind) -> None:
         self.found.append(Code(f"<{self.runs.add(raw)}/>", kind))

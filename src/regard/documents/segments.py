@@ -1,10 +1,10 @@
 """A segment: text of a document that is translated as one, and the codes in it that are not text.
 
-There are seven kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
+There are eight kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
 tag. `object` is one that readers see, such as an image: where it stands like a word, the model sees a placeholder.
 `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white space other than one space,
-such as the end of a wrapped line: the model sees a space. `key` is the sign before the letter that reaches a label from
-the keyboard, such as `&` in `&Open`.
+such as the end of a wrapped line: the model sees a space. `end` ends a segment, such as a tab or the | between two titles.
+`key` is the sign before the letter that reaches a label from the keyboard, such as `&` in `&Open`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal
 
-CodeKind = Literal["open", "close", "alone", "object", "kept", "break", "key"]
+CodeKind = Literal["open", "close", "alone", "object", "kept", "break", "end", "key"]
 
 Languages = tuple[str, str]  # codes of the source language and of the target language
 
@@ -28,6 +29,7 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}(?:[,;–-]\d{1,3})*|[*†‡§¶#]{1,3}|(?
 """text of a reference to a footnote"""
 _NUM_BEFORE = 10  # characters before a footnote that are looked at
 _MAX_MERGED = 8  # items of a footnote's mark
+CODE_TAGS = frozenset("code kbd samp var tt".split())  # elements whose text comes back letter for letter
 _BEFORE_A_NOTE = re.compile(r"[^\W\d_][.,;:!?»”\"')]*$")
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -171,11 +173,6 @@ def segments_of(parts: Iterable[Part]) -> Iterator[Segment]:
                     yield from segments_of(item.parts)
 
 
-def has_words(text: str) -> bool:
-    """Whether there is anything to translate."""
-    return any(map(str.isalpha, text))
-
-
 def parts_of(
     items: Iterable[Item], escape: Callable[[str], str] = str, has_same_marks: Callable[[str, str], bool] | None = None
 ) -> list[Part]:
@@ -194,7 +191,13 @@ def parts_of(
             after.appendleft(inner.pop())
         else:
             break
-    if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
+    if any(map(_is_end, inner)):
+        parts = written(before)
+        for is_end, run in groupby(inner, _is_end):
+            row = list(run)
+            parts += written(row) if is_end else parts_of(row, escape, has_same_marks)
+        return [*parts, *written(after)]
+    if not any(isinstance(item, TextRun) and any(map(str.isalpha, item.text)) for item in inner):
         return written([*before, *inner, *after])
     lead, inner[0] = _cut_space(inner[0])
     inner[-1], tail = _cut_space(inner[-1], at_end=True)
@@ -202,8 +205,12 @@ def parts_of(
     return [*written([*before, lead]), segment, *written([tail, *after])]
 
 
+def _is_end(item: Item) -> bool:
+    return isinstance(item, Code) and item.kind == "end"
+
+
 def _is_edge(item: Item) -> bool:
-    return item.kind in ("alone", "object", "break") if isinstance(item, Code) else not item.text.strip()
+    return item.kind in ("alone", "object", "break", "end") if isinstance(item, Code) else not item.text.strip()
 
 
 def _cut_space(item: Item, at_end: bool = False) -> tuple[Item, Item]:
@@ -237,26 +244,31 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
 
 
 def _with_merged_tags(items: list[Item]) -> list[Item]:
-    """An element without text, and the mark of a footnote right after a word, is one single tag."""
+    """An element without text, and the mark of a footnote right after a word, is one single tag; one of code is kept."""
     pairs = partners(items)
     found: list[Item] = []
     place, before = 0, ""
     while place < len(items):
         last = pairs.get(place, -1)
-        last = last if last - place < _MAX_MERGED else -1
+        is_code = last > place and getattr(items[place], "name", "") in CODE_TAGS
+        last = last if is_code or last - place < _MAX_MERGED else -1
         inside = items[place : last + 1]
         text = "".join(map(shown, inside))
         after = "".join(map(shown, items[last + 1 : last + 3]))[:1]
         is_note = _NOTE.fullmatch(text) and _BEFORE_A_NOTE.search(before) and not after.isalnum()
         names = {item.name for item in inside if isinstance(item, Code)}
         has_texts = any(isinstance(item, Code) and item.parts for item in inside)
-        if last > place and (not text or is_note and "sub" not in names) and not has_texts:
-            found.append(Code("".join(item.raw for item in inside), "alone"))
-            place = last + 1
-            continue
-        found.append(items[place])
-        before = (before + shown(items[place]))[-_NUM_BEFORE:]
-        place += 1
+        raw = "".join(item.raw for item in inside)
+        if is_code and text:
+            found.append(code_with(raw, text))
+        elif last > place and (not text or is_note and "sub" not in names) and not has_texts:
+            kinds = {item.kind for item in inside if isinstance(item, Code)}
+            found.append(Code(raw, "end" if "end" in kinds else "object" if "object" in kinds else "alone"))
+        else:
+            found.append(items[place])
+            last = place
+        before = (before + shown(found[-1]))[-_NUM_BEFORE:]
+        place = last + 1
     return found
 
 

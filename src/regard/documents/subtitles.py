@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 _TAGS = r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*"
 _SPEAKER = re.compile(rf"{_TAGS}[-–—]\s*")
 _CAPITALS = re.compile(rf"{_TAGS}[A-ZÀ-Þ][A-ZÀ-Þ0-9 .'’#-]{{0,30}}:(?:\s|$)")
+_SOUND = re.compile(rf"{_TAGS}(?:\[[^\[\]]*\]|\([^()]*\)){_TAGS}")  # a line such as [door closes]
 _NAME = r"[A-ZÀ-Þ0-9#][\w.'’-]{0,20}"
 _NAMED = re.compile(rf"{_TAGS}{_NAME}(?: {_NAME}){{0,2}} ?:(?:\s|$)")
 
@@ -54,8 +55,9 @@ def _speeches(text: str, cue: list[Span]) -> list[Span]:
     speeches = cue[:1]
     # A name in small letters counts only if the first line begins with one; else it may be a word.
     name = _NAMED if _NAMED.match(text, *cue[0]) else _CAPITALS
-    for start, end in cue[1:]:
-        if name.match(text, start, end) or _SPEAKER.match(text, start, end):
+    for line, (start, end) in zip(cue, cue[1:], strict=False):
+        is_sound = any(_SOUND.fullmatch(text, *each) for each in (line, (start, end)))
+        if is_sound or name.match(text, start, end) or _SPEAKER.match(text, start, end):
             speeches.append((start, end))
         else:
             speeches[-1] = (speeches[-1][0], end)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 from xml.parsers import expat
 
 from regard.documents.markup import split_items, text_with_references
-from regard.documents.segments import Code, Item, TextRun, code_with, shown
+from regard.documents.segments import Code, CodeKind, Item, Part, TextRun, check_cancelled, code_with, shown
 from regard.errors import DataError
 
 _MAX_DEPTH = 500
@@ -52,6 +53,10 @@ class Element:
     def prefixed(self, name: str) -> str:
         """The name of another element of the same namespace."""
         return f"{self.prefix}:{name}" if self.prefix else name
+
+
+KindOf = Callable[[str], CodeKind | Literal["pair"]]
+Nested = Callable[[Element], tuple[Part, ...]]
 
 
 def parse(text: str, root: str = "") -> Element:
@@ -105,27 +110,29 @@ def parse(text: str, root: str = "") -> Element:
     return outermost
 
 
-def items_of(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
-    """The content of an element; `codes` gives the kind of inline elements, `pair` for one around words."""
+def items_of(text: str, element: Element, kind_of: KindOf, nested: Nested = lambda element: ()) -> list[Item]:
+    """The content of an element; kind_of: the kind of a name, `pair` for one around words; nested: the parts of a code."""
+    check_cancelled()
     items: list[Item] = []
     cursor = element.inner
     for child in element.children:
         items += text_items(text[cursor : child.start])
-        items += _inline(text, child, codes)
+        items += _inline(text, child, kind_of, nested)
         cursor = child.end
     return [*items, *text_items(text[cursor : element.stop])]
 
 
-def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
-    raw, kind = text[element.start : element.end], codes.get(element.name, "alone")
+def _inline(text: str, element: Element, kind_of: KindOf, nested: Nested) -> list[Item]:
+    raw, kind = text[element.start : element.end], kind_of(element.name)
     given = element.attributes
     if kind in ("open", "close"):
         # One of these attributes ties the end of an overlapping pair to its beginning.
         names = (given[key] for key in ("rid", "startRef", "i", "id") if given.get(key))
-        return [Code(raw, "open" if kind == "open" else "close", name=next(names, ""))]
+        return [Code(raw, kind, name=next(names, ""))]
     if kind != "pair" or element.inner == element.end:
-        return [Code(raw, "object" if kind == "object" else "alone")]
-    content = items_of(text, element, codes)
+        shows = " " if kind == "break" else ""
+        return [Code(raw, "alone" if kind == "pair" else kind, shows, parts=nested(element))]
+    content = items_of(text, element, kind_of, nested)
     if given.get("translate") == "no" or given.get("mtype") == "protected":
         return [code_with(raw, "".join(map(shown, content)))]
     # With the position, nested pairs of one name can be told apart.

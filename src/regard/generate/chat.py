@@ -87,20 +87,19 @@ class Conversation:
         self.turns = [*turns, reply.strip()]
 
     def _parts(self, turns: Sequence[str]) -> Iterator[str]:
-        said = fixed_reply(turns, self._pairs, self._options)
+        translator, options = self._translator, self._options
+        said = fixed_reply(turns, self._pairs, options)
         if isinstance(said, TranslationRequest):
             assert self._load
             model = self._load(source_language=said.pair[0], target_language=said.pair[1])
             self.translated_by, said = model.folder.name, model.translate(said.text)
-        if said is None and self._options.chat_template != "lines":
+        if said is None and options.chat_template != "lines":
             return self._written(turns)
-        return iter(re.findall(r"\S+\s*", self._chosen(turns) if said is None else said))
-
-    def _chosen(self, turns: Sequence[str]) -> str:
-        """The best of several candidates."""
-        prompts, decode = reply_searches(self._translator, self._decode, self._options, turns)
-        found = reply_candidates(self._translator, prompts, decode, [len(turns) // 2] * len(prompts))
-        return choose(turns, found, self._options.min_probability).text
+        if said is None:
+            prompts, decode = reply_searches(translator, self._decode, options, turns)
+            found = reply_candidates(translator, prompts, decode, [len(turns) // 2] * len(prompts))
+            said = choose(turns, found, options.min_probability).text
+        return iter(re.findall(r"\S+\s*", said))
 
     def _written(self, turns: Sequence[str]) -> Iterator[str]:
         """The reply of a model with a chat template, as it is written."""
@@ -108,8 +107,7 @@ class Conversation:
         limit = min(len(prompt.prefix) + (self._decode.max_length or prompt.num_default), max_output(self._translator))
         method: Literal["greedy", "sample"] = "sample" if self._decode.method == "sample" else "greedy"
         decode = replace(self._decode, method=method, n_best=1, max_length=limit)
-        number = len(turns) // 2
-        for chunk in continue_text(self._translator.engine, self._translator, prompt, decode, number=number):
+        for chunk in continue_text(self._translator.engine, self._translator, prompt, decode, number=len(turns) // 2):
             yield chunk.text
 
 

@@ -215,12 +215,9 @@ async def write(served: ServedModel, prompt: Prompt, options: TextOptions, numbe
     num_tokens = options.max_tokens or options.decode.max_length or prompt.num_default
     limit = min(len(prompt.prefix) + num_tokens, max_output(served.translator))
     decode = replace(options.decode, n_best=1, max_length=limit)
-    asked = (served.translator, prompt, decode)
     about: dict[str, Any] = {"number": number, "stops": options.stops, "num_top": options.num_top}
-    stream = TextStream(
-        lambda model: continue_text(model, *asked, **about),
-        lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item),
-    )
+    begin = partial(continue_text, translator=served.translator, prompt=prompt, decode=decode, **about)
+    stream = TextStream(begin, lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item))
     served.worker.submit(stream)
     try:
         while (item := await arrived.get()) is not None:

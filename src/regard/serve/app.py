@@ -4,7 +4,7 @@ import asyncio
 import json
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from importlib import resources
 from importlib.metadata import version
@@ -36,8 +36,6 @@ from regard.translate.translation import Sentence, Translation
 if TYPE_CHECKING:
     from regard.look.view import Look
 
-Endpoint = Callable[[Request], Awaitable[Response]]
-
 _LOOK = "/look/"
 _PASS = "regard_look"  # name of the cookie that opens pages of look without a key
 _MAX_LOOKS = 4  # open pages of look; each keeps every value of a pass in memory
@@ -65,7 +63,7 @@ class App:
     def _routes(self, log: Log) -> list[Route]:
         libre = LibreTranslate(self.models, self._settings)
         openai = OpenAI(self.models, self._settings, log)
-        table: list[tuple[str, str, Endpoint]] = [
+        table: list[tuple[str, str, Any]] = [
             ("POST", "/translate", libre.translate),
             ("POST", "/detect", libre.detect),
             ("GET", "/languages", libre.languages),

@@ -27,8 +27,6 @@ _KEEP_SECONDS = 3600.0
 _MAX_BYTES = 64 << 20
 """translated files that are kept for their clients"""
 
-Answers = list[tuple[str, list[str]]]  # translations, each with its alternatives
-
 
 class LibreTranslate:
     def __init__(self, models: Models, settings: ServerSettings) -> None:
@@ -44,8 +42,7 @@ class LibreTranslate:
         source, target = self._models.direction(fields)
         is_auto = source == AUTO
         found = {text: self._models.detect(text, target) if is_auto else LanguageGuess(source, 1.0) for text in texts}
-        codes = dict.fromkeys(each.language for each in found.values())
-        by_code = {code: self._models.translators(code, target) for code in codes}
+        by_code = {each.language: self._models.translators(each.language, target) for each in found.values()}
         answers: dict[str, tuple[str, list[str]]] = {}
         for code, translators in by_code.items():
             some = [text for text in found if found[text].language == code]
@@ -118,7 +115,7 @@ class LibreTranslate:
     async def download(self, request: Request) -> Response:
         key = request.path_params["name"]
         if (data := self._files.get(key)) is None:
-            raise RequestError(404, "there is no such file, or its hour is over")
+            raise RequestError(404, "there is no such file, or it was deleted after an hour")
         headers = {"Content-Disposition": f'attachment; filename="{key.partition(".")[2]}"'}
         return Response(data, 200, headers, media_type="application/octet-stream")
 
@@ -138,7 +135,8 @@ class LibreTranslate:
         return texts, isinstance(given, list)
 
 
-async def _answers(translators: Translators, texts: list[str], kind: str, alternatives: int) -> Answers:
+async def _answers(translators: Translators, texts: list[str], kind: str, alternatives: int) -> list[Any]:
+    """Each translation with its alternatives."""
     if not translators:
         return [(text, []) for text in texts]
     if kind == "text":

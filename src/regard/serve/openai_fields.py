@@ -1,4 +1,4 @@
-"""OpenAI's interface on paper: the fields of a request, each checked, and the answers as they are written."""
+"""OpenAI's formats: the fields of a request, each checked, and the answers."""
 
 import time
 import uuid

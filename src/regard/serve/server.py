@@ -7,7 +7,6 @@ import socket
 import sys
 import time
 from types import FrameType
-from typing import Any
 
 import h11
 import uvicorn
@@ -58,11 +57,9 @@ class Connection(H11Protocol):
     a body that was refused.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._timeout: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._reader_timer: asyncio.TimerHandle | None = None
+    _timeout: float | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _reader_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

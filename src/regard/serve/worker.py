@@ -1,13 +1,13 @@
 """The threads of each model: they work on the requests of all clients in shared batches.
 
-An engine whose copies share its weights has a thread, a lane, for each of them, and each takes a batch of its own: none
-waits for another. Beside one that works a lane waits a moment while requests come, for those just answered bring the next
-ones, and it takes its share of all that is asked, or it would take the many again and again beside one with few.
+An engine may have several copies, which share its weights. Each copy has a thread, called a lane, with a batch of its own;
+lanes do not wait for each other. While another lane works, a free one waits a moment before it takes a batch, because
+clients who just got an answer send their next request. A lane takes an equal share of all items, so that batches are equal.
 
 Jobs wait in a ring. A batch begins with an item of the job that has waited longest and takes one item of each job in
 turn, so that a text of a thousand sentences takes its turn like one of a single sentence. The items of a batch are of
-comparable length, because all are answered when the longest is done, and a batch is small: a larger one is hardly faster
-on a CPU, and delays the requests that come meanwhile.
+similar length, because all are answered when the longest is done. A batch is small: a larger one is hardly faster on a CPU
+and delays the requests that arrive meanwhile.
 
 A stream writes a text token by token. Between two steps of the first lane's batch every stream makes one step, so that
 neither waits for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add

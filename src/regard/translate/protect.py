@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, pairwise
 
-from regard.documents.placement import Mark, place
+from regard.documents.placement import Mark, Placement
 from regard.documents.segments import Code, CodeKind, partners
 from regard.text import Span
 from regard.text.normalise import Normalised, capitals
@@ -83,8 +83,9 @@ class MaskedSentence:
         found = [(each, match) for each in self.stand_ins for match in each.pattern.finditer(written)]
         edits = sorted((match.span(), each.original) for each, match in found)
         whole = [span for span, _ in edits]
-        positions, lost = place(self.marks, self.text, written, links, whole)
-        if lost:
+        placement = Placement(self.marks, self.text, written, links, whole)
+        positions = placement.places
+        if placement.lost:
             positions = [(len(written), index) for index in range(len(self.marks))]
         inserted = [((at, at), self.marks[index].code.raw) for at, index in positions]
         # Sorting is stable: tags in one position keep their order, which is well nested.

@@ -220,9 +220,9 @@ class Kernel:
         """A call that reads these tokens, and the cache it writes."""
         cache, rows = self._writable(state, tokens.shape[1])
         key = wanted, *tokens.shape, count, state.wants_attention
-        step: KernelCall = cache.block.calls.get("step")  # type: ignore[assignment]
+        step: KernelCall | None = cache.block.call
         if step is None or step.key != key or step.sources is not state.sources:
-            step = cache.block.calls["step"] = KernelCall(self.config, cache, state, key)
+            step = cache.block.call = KernelCall(self.config, cache, state, key)
         step.tokens[:], step.cache_rows[:], step.source_rows[:] = tokens, rows, state.sentences
         step.call[_POSITION] = state.position
         return step, cache

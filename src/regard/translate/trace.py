@@ -101,8 +101,7 @@ def search_recorded(
 ) -> SearchRecord:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
-    constraints = Constraints(prefix=prefix) if prefix else None
-    searched = SearchInput(list(source), config, constraints)
+    searched = SearchInput(list(source), config, Constraints(prefix))
     [hypotheses] = search_in_batches(engine, [searched], history)
     return SearchRecord(hypotheses, history)
 

@@ -99,12 +99,8 @@ class Translator:
             ]
             results.append(join(text, each, sentences))
         for message in messages(results, sum(each.num_cut for each in parts), self.longest, where):
-            self._warn(message)
+            warnings.warn(message, RegardWarning, stacklevel=3)  # the caller of Model.translate
         return results
-
-    def _warn(self, message: str) -> None:
-        # Level 4 is the caller of Model.translate.
-        warnings.warn(message, RegardWarning, stacklevel=4)
 
     def split(self, text: str, options: TranslateOptions = DEFAULT_OPTIONS) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""

@@ -83,7 +83,7 @@ class Cache:
     def __init__(self, pool: BlockPool, sentences: Sequence[int], capacity: int, sources: Any = None) -> None:
         self._pool, self._sentences = pool, sentences
         self.sources = sources
-        """Whose sentences they are, in the same order; where that matters."""
+        """The sources that hold these sentences in the same order, if the engine needs to know."""
         self.num_rows, self.capacity = num_rows, _ = len(sentences), capacity
         self.block = pool.take(num_rows, capacity)
         self.filled = 0

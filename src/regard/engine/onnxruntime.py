@@ -183,7 +183,7 @@ class OnnxEngine:
             read = Sources(dict(zip(self._cross_inputs, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
         each = list(range(len(sources)))
-        # On x86-64 the products of the last of an odd number of rows add in another order than those of two rows.
+        # On x86-64 rows are multiplied in pairs, and a last single row is summed in another order.
         is_even = self._in_pairs and self._encoder is not None
         state = OnnxState(0, None, each, read, each, 1, each, read, is_even, wants_attention=wanted)
         return state.select(np.array(each)) if is_even and len(each) % 2 else state

@@ -115,7 +115,7 @@ def search_in_batches(
         for places in settings.values()
         for batch in _batches(engine, [(place, inputs[place]) for place in places], len(copies))
     ]
-    left = iter(batches)  # from which each copy takes the next
+    left = iter(batches)  # shared: each copy takes the next one
 
     def run(copy: StepModel) -> list[tuple[Sequence[int], list[list[Hypothesis]]]]:
         return [(batch, _search_batch(copy, [inputs[place] for place in batch], history)) for batch in left]
@@ -139,7 +139,7 @@ def _search_batch(
 
 
 def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]], num_copies: int) -> Iterable[Sequence[int]]:
-    """The places of inputs of the same settings that are searched together; each copy has its share of a length."""
+    """The places of inputs of the same settings that are searched together; copies divide a group of like length."""
     places = [place for place, _ in inputs]
     first = inputs[0][1]
     constraints = [each.constraints for _, each in inputs]

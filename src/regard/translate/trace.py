@@ -185,7 +185,7 @@ def trace_pair(model: Model, source: Sequence[int], target: Sequence[int], edits
 def trace_copies(
     model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None, copies: int = 1
 ) -> Trace:
-    """The same with so many copies of the sentence in one batch, which edits may treat each in its own way."""
+    """The same for several copies of the sentence in one batch, each of which an edit may change in its own way."""
     trace = Trace(edits)
     full_pass(model, source, target, trace, copies)
     return trace

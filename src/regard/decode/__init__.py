@@ -120,7 +120,7 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
 
 
 def _read_by_steps(model: StepModel, tokens: Host, following: Host, lengths: Host, state: State) -> Host:
-    """[rows, length], step by step; rows that end leave the batch. Values reach the host at the end: a GPU waits for a copy."""
+    """[rows, length]; a row that ends leaves the batch. Nothing is copied to the host before all have, or a GPU waits."""
     arrays, alive, values = arrays_for(model), np.arange(len(tokens)), np.zeros(tokens.shape)
     steps = []
     for place in range(tokens.shape[1]):

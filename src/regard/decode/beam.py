@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What an engine needs to take several steps of a beam search by itself: until a hypothesis ends or a source may be done."""
+    """What an engine needs to take steps of a beam search by itself, until a hypothesis ends or a source may be done."""
 
     totals: list[float]  # of the rows; those of one source are neighbours
     slots: list[int]  # rows of each source

@@ -42,7 +42,7 @@ _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether the kernel runs a model: the paper's Transformer or Marian's, pre-norm or post-norm, whose widths fill registers."""
+    """Whether the kernel runs a model: the paper's Transformer or Marian's, whose widths fill whole registers."""
     return (
         config.architecture == "encoder-decoder"
         and (config.norm, config.position) == ("layer", "sinusoidal")
@@ -170,7 +170,7 @@ class Kernel:
     def step_best(
         self, tokens: Sequence[int], state: State, count: int, stretch: Stretch | None = None
     ) -> tuple[list[Taken], list[list[float]], list[list[int]], KernelState]:
-        """The largest log-probabilities of each row and their tokens, best first; given a stretch, those of its last step."""
+        """The largest log-probabilities of each row and their tokens, best first; of a stretch, those of its last step."""
         state, count = cast(KernelState, state), min(count, self.config.target_vocab_size)
         inputs = np.asarray(tokens)[:, None]
         if stretch is None:

@@ -42,11 +42,8 @@ def steps(engines: tuple[TorchEngine, Any]) -> list[tuple[np.ndarray, ...]]:
         logits, state = ours.step(torch.from_numpy(tokens), state)
         logits = logits.log_softmax(dim=1)
         other_logits, other = theirs.step(tokens, other)
-        if ours.config.has_encoder:
-            assert state.attention is not None and other.attention is not None
-            seen.append((logits.numpy(), other_logits, state.attention.numpy(), other.attention))
-        else:
-            seen.append((logits.numpy(), other_logits))
+        attention = (state.attention.numpy(), other.attention) if ours.config.has_encoder else ()
+        seen.append((logits.numpy(), other_logits, *attention))
         tokens = (tokens * 7 + 5 + np.arange(len(tokens))) % ours.config.target_vocab_size
     return seen
 

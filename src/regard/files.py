@@ -129,27 +129,20 @@ def try_lock(path: Path) -> Iterator[bool]:
 
     An OSError means that the file cannot be written.
     """
-    while (file := _open_locked(path)) is not None and not _is_file_of(file, path):
-        # The holder has removed the file since it was opened here; the next process would lock a new file.
-        file.close()
-    if file is None:
-        yield False
-        return
-    with file:
-        try:
-            yield True
-        finally:
-            path.unlink(missing_ok=True)
-
-
-def _open_locked(path: Path) -> BinaryIO | None:
-    file = path.open("a+b")
-    try:
-        _lock(file.fileno())
-    except OSError:
-        file.close()
-        return None
-    return file
+    while True:
+        with path.open("a+b") as file:
+            try:
+                _lock(file.fileno())
+            except OSError:
+                break
+            # Else the holder has removed the file since it was opened here; the next process would lock a new file.
+            if _is_file_of(file, path):
+                try:
+                    yield True
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+    yield False
 
 
 def _is_file_of(file: BinaryIO, path: Path) -> bool:

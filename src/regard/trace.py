@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from regard.config import ModelConfig
 from regard.errors import DataError, UsageError, suggest
@@ -63,7 +63,16 @@ class Trace:
     def edited(self, name: str, value: Value) -> Value:
         """The value after the edit at this name; not recorded."""
         path = self._prefix + name
-        return _edited(path, value, self.edits[path]) if path in self.edits else value
+        if path not in self.edits:
+            return value
+        changed: Value | None = self.edits[path](value)
+        if changed is None:
+            raise UsageError(f"the edit at {path!r} must return the changed value: got None; return it")
+        expected, got = (getattr(each, "shape", None) for each in (value, changed))
+        if got != expected:
+            shapes = [type(changed).__name__ if each is None else list(each) for each in (expected, got)]
+            raise UsageError(f"the edit at {path!r} must return a value of shape {shapes[0]}: got {shapes[1]}; keep it")
+        return changed
 
     def store(self, name: str, value: Value) -> Value:
         """Store a value as it is."""
@@ -123,17 +132,6 @@ class Trace:
                 f"{path} must be a trace that regard saved: it is another file, or damaged ({error})"
             ) from error
         return trace
-
-
-def _edited(path: str, value: Value, edit: Callable[[Value], Any]) -> Value:
-    changed = edit(value)
-    if changed is None:
-        raise UsageError(f"the edit at {path!r} must return the changed value: got None; return it")
-    expected, got = (getattr(each, "shape", None) for each in (value, changed))
-    if got != expected:
-        shapes = [type(changed).__name__ if each is None else list(each) for each in (expected, got)]
-        raise UsageError(f"the edit at {path!r} must return a value of shape {shapes[0]}: got {shapes[1]}; keep it")
-    return cast(Value, changed)
 
 
 def keep(trace: Trace | None, name: str, value: Value) -> Value:

@@ -42,11 +42,8 @@ def steps(engines: tuple[TorchEngine, Any]) -> list[tuple[np.ndarray, ...]]:
         logits, state = ours.step(torch.from_numpy(tokens), state)
         logits = logits.log_softmax(dim=1)
         other_logits, other = theirs.step(tokens, other)
-        if ours.config.has_encoder:
-            assert state.attention is not None and other.attention is not None
-            seen.append((logits.numpy(), other_logits, state.attention.numpy(), other.attention))
-        else:
-            seen.append((logits.numpy(), other_logits))
+        attention = (state.attention.numpy(), other.attention) if ours.config.has_encoder else ()
+        seen.append((logits.numpy(), other_logits, *attention))
         tokens = (tokens * 7 + 5 + np.arange(len(tokens))) % ours.config.target_vocab_size
     return seen
 
@@ -71,14 +68,10 @@ def test_int8_is_near_torch(tmp_path, random_model, graph_variant):
         assert np.abs(logits - others).max() > 0
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True),
-        dict(feed_forward="silu", output_bias=True),
-    ],
-)
+PRE_NORM: dict[str, Any] = dict(norm_placement="pre", tied="none", source_vocab_size=29, output_bias=True)
+
+
+@pytest.mark.parametrize("changes", [{}, PRE_NORM, dict(feed_forward="silu", output_bias=True)])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", KERNELS or ["0"])
 def test_the_kernel_is_near_torch(tmp_path, random_model, kernel, kind, threads, changes):
@@ -91,6 +84,17 @@ def test_the_kernel_is_near_torch(tmp_path, random_model, kernel, kind, threads,
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
         assert np.abs(seen - others_seen).max() <= 0.02
         assert np.allclose(others_seen.sum(axis=1), 1, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", KERNELS or ["0"])
+def test_a_model_that_overflows_finds_nothing(tmp_path, random_model, kernel, kind):
+    """Weights from elsewhere may be finite and still too large: no memory outside the arrays is read or written."""
+    model = random_model(**KERNEL_SIZES)
+    model.decoder.layers[-1].feed_forward.norm.weight.data.fill_(3e38)
+    kernel(kind)
+    engine = open_engine(save_model(model, tmp_path / "model", "int8"), threads=1)
+    _, values, tokens, _ = engine.step_best([2], engine.start([[7, 3]]), 5)
+    assert not np.greater(values, -np.inf).any() and max(tokens[0]) < engine.config.target_vocab_size
 
 
 def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callable[..., Transformer]) -> None:

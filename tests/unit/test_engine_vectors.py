@@ -48,8 +48,7 @@ def test_vectors_are_those_of_each_source_alone(tmp_path: Path, kind: Any, chang
 
 def test_int8_is_near_and_knows_itself(tmp_path: Path) -> None:
     model = saved(tmp_path / "model", weights="int8", architecture="encoder-only")
-    quantized = open_encoder(tmp_path / "model")
-    wide = open_encoder(tmp_path / "model", precision="fp32")
+    quantized, wide = (open_encoder(tmp_path / "model", precision=each) for each in ("auto", "fp32"))
     assert (quantized.precision, wide.precision) == ("int8", "fp32")
     for source, near, nearer in zip(SOURCES, quantized.vectors(SOURCES), wide.vectors(SOURCES), strict=True):
         expected = alone(model, source)

@@ -66,7 +66,7 @@ def test_a_lost_stand_in_becomes_a_required_word(tmp_path: Path) -> None:
     found = model.translate("Le chat https://a.org dort", details=True, beam=4)
     [sentence] = found.sentences
     assert "https://a.org" in found.text and sentence.flags == []
-    assert sentence.search is not None and sentence.search.constraints is not None
+    assert sentence.search is not None and sentence.search.constraints.required
     best = sentence.candidates[0]
     assert best.edited and "X1" in best.written
     assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))

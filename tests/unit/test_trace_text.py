@@ -34,8 +34,7 @@ def test_a_trace_of_the_search(model: Model) -> None:
     # What the full pass gives after the first token is what the search saw there.
     best = np.sort(trace["probabilities"][0])[::-1][:NUM_SHOWN]
     assert trace["steps.0.top_probabilities"][0] == pytest.approx(best, abs=1e-5)
-    assert trace.metadata["source_tokens"][-1] == "</s>"
-    assert trace.metadata["target_tokens"][0] == "<s>"
+    assert (trace.metadata["source_tokens"][-1], trace.metadata["target_tokens"][0]) == ("</s>", "<s>")
     assert trace.metadata["target"] == model.translate("Le chat dort.", beam=3)
 
 

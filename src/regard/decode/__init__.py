@@ -55,7 +55,7 @@ def search(
         return whole(sources, config, rules.limits, **asked)
     if config.method == "greedy" and hasattr(model, "step_best"):
         check_single_path(config, rules)
-        config = replace(config, method="beam", beam=1)  # the same from the best tokens alone
+        config = replace(config, method="beam", beam=1)  # the same search, from the best tokens alone
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
     return SinglePaths(model, sources, config, rules, order, attention=attention, history=history).hypotheses()
@@ -85,8 +85,8 @@ def stream(
 def whole_search(
     model: StepModel, config: DecodeConfig, constraints: Sequence[Constraints] | None, attention: bool
 ) -> Callable[..., list[list[Hypothesis]]] | None:
-    """The model's own search for any number of sources, where it has one: without constraints other than the prefixes of
-    a decoder alone, without attention, and sampling one output of each from a few tokens."""
+    """The model's own search over all sources, or None where it has none or cannot do this one: it knows no constraints but
+    the prefixes of a decoder alone, returns no attention, and samples one output of each from a few tokens."""
     has_encoder = model.config.has_encoder
     few = 0 < config.top_k <= MOST_DRAWN and config.n_best == 1
     plain = (
@@ -120,7 +120,7 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
 
 
 def _read_by_steps(model: StepModel, tokens: Host, following: Host, lengths: Host, state: State) -> Host:
-    """[rows, length]; rows leave as they end, and nothing is brought to the host before all have, which a GPU waits for."""
+    """[rows, length]; a row that ends leaves the batch. Nothing is copied to the host before all have, or a GPU waits."""
     arrays, alive, values = arrays_for(model), np.arange(len(tokens)), np.zeros(tokens.shape)
     steps = []
     for place in range(tokens.shape[1]):

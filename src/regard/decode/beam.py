@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What a model must know of a beam search to take steps in which no hypothesis ends and no source may be done."""
+    """What an engine needs to take steps of a beam search by itself, until a hypothesis ends or a source may be done."""
 
     totals: list[float]  # of the rows; those of one source are neighbours
     slots: list[int]  # rows of each source
@@ -75,8 +75,8 @@ class BeamSearch:
         """best tokens of a row that a step returns; constant, so that an engine can prepare for it"""
         self.limits = rules.limits.tolist()
         self.shortest = min(self.limits)
-        self.settling: dict[int, float] = {}
-        """the sources with n best outputs, and the score of the last of these"""
+        self.nth_best: dict[int, float] = {}
+        """score of the n-th best output of each source that has so many and still goes on"""
         self.ended: list[list[Hypothesis]] = [[] for _ in sources]
         self.cut: list[list[Hypothesis]] = [[] for _ in sources]
         self.length = 0
@@ -123,15 +123,15 @@ class BeamSearch:
             self._extend(kept)
 
     def _stretch(self) -> Stretch | None:
-        """The steps to come, if only the last of them can be special."""
+        """The steps that an engine may take by itself; None if the next one already may be special."""
         alive, totals = list(dict.fromkeys(row.source for row in self.rows)), [row.total for row in self.rows]
         slots, alpha = [self.slots[source] for source in alive], self.config.length_penalty
         shortest = self.config.min_length if self.length < self.config.min_length else self.shortest
         most = min(shortest, self.shortest) - self.length + 1
-        if self.attention or most < 2 or len(totals) < sum(slots) or (self.settling and alpha < 0):
+        if self.attention or most < 2 or len(totals) < sum(slots) or (self.nth_best and alpha < 0):
             return None
         # Slightly more than the totals that `best_attainable` finds hopeless.
-        scores = ((self.settling.get(source, -math.inf), self.limits[source] + 1) for source in alive)
+        scores = ((self.nth_best.get(source, -math.inf), self.limits[source] + 1) for source in alive)
         floors = [score * length_penalty(length, alpha) + 1e-6 for score, length in scores]
         return Stretch(totals, slots, floors, self.rules.excluded(self.length), most)
 
@@ -219,18 +219,18 @@ class BeamSearch:
                 self.slots[source] -= 1
                 if len(self.ended[source]) >= self.config.n_best:
                     scores = sorted((each.score for each in self.ended[source]), reverse=True)
-                    self.settling[source] = scores[self.config.n_best - 1]
+                    self.nth_best[source] = scores[self.config.n_best - 1]
             elif source not in stuck:
                 kept.append(choice)
         for index, row in enumerate(rows):
             if row.source in stuck and index not in ended:
                 self._finish(index, None)
-        for source, worst in sorted(self.settling.items()):
+        for source, worst in sorted(self.nth_best.items()):
             total = next((choice[0] for choice in kept if rows[choice[1]].source == source), -math.inf)
             hope = best_attainable(total, self.length + 1, self.limits[source], self.config.length_penalty)
             if hope <= worst:
                 kept = [choice for choice in kept if rows[choice[1]].source != source]
-                del self.settling[source]
+                del self.nth_best[source]
         return kept
 
     def _extend(self, kept: list[Extension]) -> None:

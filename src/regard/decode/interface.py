@@ -53,10 +53,10 @@ class StepModel(Protocol):
 
     Two more methods may be offered. `step_best(tokens, state, count, stretch)` is a step that returns
     `(taken, values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
-    first, equal ones in the order of their tokens. Given a `Stretch` of `beam`, it may take further steps of a beam search first:
-    `taken`. `read(tokens, following, state)`, over NumPy arrays, is many steps in one: for tokens [rows, length] it
-    returns `(values, state)`, the log-probability of each of the tokens `following` [rows, length] after those up to
-    its place.
+    first, equal ones in the order of their tokens. Given a `Stretch` of `beam`, it may take more steps of that search:
+    the values are those of the last one, and `taken` tells what was chosen in the others. `read(tokens, following,
+    state)`, over NumPy arrays, is many steps in one: for tokens [rows, length] it returns `(values, state)`, the
+    log-probability of each of the tokens `following` [rows, length] after those up to its place.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""The key-value cache of the onnxruntime engine, and the decoder calls bound to it.
+"""The key-value cache of the engines on a CPU: of onnxruntime, and of the kernel in C.
 
 The cache is written in place, token after token, yet a state that was handed out never changes: a second
 continuation of the same state works on a copy. Memory that no state holds is reused, because touching fresh
@@ -8,74 +8,14 @@ memory costs more than filling it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-FIRST_CAPACITY = 64
-MAX_FREE_BLOCKS = 4  # Blocks kept for reuse.
-_ALWAYS = 1 << 60  # Number of equal places of a row and itself: above the length of any row.
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The encoder's outputs, one sentence a row."""
-
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    longest: int = 0
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """[sentences, 1, 1, keys]"""
-        return self.arrays["source_bias"].shape
-
-    def select(self, sentences: np.ndarray) -> Sources:
-        return Sources({name: array[sentences] for name, array in self.arrays.items()}, self.longest)
-
-
-class Call:
-    """A pass over the decoder's graph with all its inputs and outputs bound.
-
-    Write into the input arrays before a run; a run overwrites the output arrays.
-    """
-
-    def __init__(
-        self,
-        session: Any,
-        cache: np.ndarray,
-        sources: Sources,
-        inputs: dict[str, np.ndarray],
-        outputs: dict[str, np.ndarray],
-    ) -> None:
-        self.outputs = outputs
-        self.tokens, self.positions = inputs["tokens"], inputs["positions"]
-        self._last, self._total = inputs["last"], inputs["total"]
-        self._session, self._binding = session, session.io_binding()
-        self._inputs = inputs  # must live as long as they are bound
-        for name, array in inputs.items():
-            _bind(self._binding.bind_input, name, array)
-        self.read_from(sources)
-        for index, array in enumerate(cache):
-            name = f"{('key', 'value')[index % 2]}.{index // 2}"
-            _bind(self._binding.bind_input, name, array)
-            _bind(self._binding.bind_output, f"new_{name}", array)
-        for name, array in outputs.items():
-            _bind(self._binding.bind_output, name, array)
-
-    def read_from(self, sources: Sources) -> None:
-        self.sources = sources
-        for name, array in sources.arrays.items():
-            _bind(self._binding.bind_input, name, array)
-
-    def run(self, position: int) -> None:
-        """Read the tokens, which begin at this position."""
-        length = len(self.positions)
-        self.positions[:] = position if length == 1 else range(position, position + length)
-        self._last.fill(position + length - 1)
-        self._total.fill(position + length)
-        self._session.run_with_iobinding(self._binding)
+FIRST_CAPACITY = 64  # places of a new cache
+MAX_FREE_BLOCKS = 4  # blocks kept for reuse
+_ALWAYS = 1 << 60  # number of equal places of a row and itself: above the length of any row
 
 
 def outputs_of(wanted: str, places: int, count: int, vocab_size: int) -> dict[str, np.ndarray]:
@@ -83,11 +23,6 @@ def outputs_of(wanted: str, places: int, count: int, vocab_size: int) -> dict[st
     if wanted != "best":
         return {wanted: np.empty((places, vocab_size), np.float32)}
     return {"best_values": np.empty((places, count), np.float32), "best_tokens": np.empty((places, count), np.int64)}
-
-
-def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
-    assert array.flags.c_contiguous
-    way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
 class CacheHolder:
@@ -111,8 +46,8 @@ class CacheBlock:
     def __init__(self, flat: np.ndarray, shape: tuple[int, ...]) -> None:
         self.flat = flat
         self.array = flat[: math.prod(shape)].reshape(shape)
-        self.calls: dict[Any, Any] = {}
-        """The calls bound to it, ready for reuse."""
+        self.call: Any = None
+        """the engine's last call over it, ready for reuse"""
 
 
 class BlockPool:
@@ -148,7 +83,7 @@ class Cache:
     def __init__(self, pool: BlockPool, sentences: Sequence[int], capacity: int, sources: Any = None) -> None:
         self._pool, self._sentences = pool, sentences
         self.sources = sources
-        """Whose sentences they are, in the same order; where that matters."""
+        """The sources that hold these sentences in the same order, if the engine needs to know."""
         self.num_rows, self.capacity = num_rows, _ = len(sentences), capacity
         self.block = pool.take(num_rows, capacity)
         self.filled = 0

@@ -89,7 +89,7 @@ class OnnxEncoder:
         tokens, lengths = pad(sources, self.config.pad_id)
         inputs = {"tokens": tokens, "lengths": lengths}
         if not self.config.has_decoder:
-            # One place costs little; none fails in int8.
+            # One place costs little; without any the int8 graph fails.
             inputs["places"] = np.zeros(1, np.int64)
         memory = self._session.run([MEMORY], inputs)[0]
         return [row[:length] for row, length in zip(memory, lengths, strict=True)]

@@ -10,7 +10,7 @@ from regard.config import ModelConfig
 from regard.folder.checkpoint import WEIGHTS
 from regard.folder.tensors import SCALE, is_table, tied_names
 
-PANEL = 64  # a multiple of the outputs whose weights lie together
+PANEL = 64  # outputs are filled up to a multiple of this, whatever panels the processor has
 _BASE = 10000.0  # of sinusoidal positions
 
 
@@ -23,7 +23,7 @@ class KernelWeights:
         self._tensors = load_file(folder / WEIGHTS)
         self._kept: list[np.ndarray] = []
         matrices = (tensor.size for tensor in self._tensors.values() if tensor.dtype == np.int8)
-        # In one block, for which NumPy asks for large pages: reading takes a quarter less.
+        # One block, for which NumPy asks for huge pages: reading it takes a quarter less time.
         self._room = _aligned(sum(matrices) + PANEL * config.d_model, np.int8)
         self.model = self._numbers(self._model())
         """the address of a Model of native.c"""

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the compiler is told the processor has decides; V(add_ps) and the like are of its widest vectors. */
+/* The compiler's options choose the instructions. V(add_ps) is the intrinsic for the widest vectors among them. */
 #ifdef __AVX512VNNI__
 #define V(name) _mm512_##name
 #define VECTOR_OF(name) _mm512_##name##_si512
@@ -38,22 +38,23 @@ enum { LANES = 8, DEPTH = 2, VECTORS = 2 };
 #endif
 #endif
 
-/* A row's numbers, quantized. AVX2 adds exact products of 16 bits in pairs: of bytes, it would saturate their sums. */
+/* A quantized activation. AVX2 alone saturates sums of products of bytes, so there it has 16 bits. */
 #if defined __AVX512VNNI__ || defined __AVXVNNI__
 typedef uint8_t Level;
 #else
 typedef int16_t Level;
 #endif
 
+/* DEPTH: inputs multiplied at once; PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source
+   tokens encoded together; AHEAD: prefetch distance in bytes where there is one block of rows; SPINS: pauses before a waiting
+   thread sleeps, about 20 microseconds */
 enum { PANEL = LANES * VECTORS, BLOCK = 6, GROUP = 192, AHEAD = 8192, MAX_THREADS = 64, SPINS = 400 };
-/* DEPTH: inputs multiplied at once; PANEL: outputs whose weights lie together; BLOCK: rows multiplied at once; GROUP: source tokens encoded together;
-   AHEAD: bytes of weights fetched before their turn by a block alone; SPINS: pauses before a waiting thread sleeps, about 20 microseconds */
 
 typedef struct {
     int8_t *weight; /* [outputs / PANEL, inputs / DEPTH, PANEL, DEPTH] */
     int32_t *offset; /* 128 times the sum of each output's weights: activations are stored plus 128 */
     float *scale, *bias;
-    int64_t inputs, outputs; /* outputs filled up to panels */
+    int64_t inputs, outputs; /* outputs rounded up to whole panels */
 } Linear;
 
 typedef struct { const float *weight, *bias; } Norm;
@@ -83,21 +84,21 @@ typedef struct {
     int64_t *best_tokens;
 } Call;
 
-/* Steps of a beam search in which no hypothesis ends. `taken` counts them; what was chosen in each is
-   [step, row], and `totals` begins with those before the first. Rows of a source are neighbours. */
+/* Steps of a beam search in which no hypothesis ends. `taken` is their number. The arrays of what was chosen are
+   [step, row]; `totals` has the totals before the first step in front. Rows of a source are neighbours. */
 typedef struct {
     int64_t sources, most, eos, num_excluded, taken;
-    const int64_t *slots, *excluded; /* rows of each source; tokens that none may write */
+    const int64_t *slots, *excluded; /* number of rows of each source; tokens that no row may write */
     const double *floors; /* a source whose best total is no higher may be done */
     int64_t *alike; /* [row of the cache, row of the cache]: number of equal first places */
-    int64_t *parents, *tokens, *rows; /* `rows` is room for those of the cache before a step */
+    int64_t *parents, *tokens, *rows; /* `rows` is scratch memory for one step's rows of the cache */
     double *totals;
     float *values;
 } Beams;
 
 typedef struct {
-    float *sum, *wide, *context, *logits; /* of all threads of a team */
-    float *x, *scale, *weights; /* of one thread */
+    float *sum, *wide, *context, *logits; /* shared by a team */
+    float *x, *scale, *weights; /* each thread's own */
     Level *levels;
 } Buffers;
 
@@ -121,13 +122,13 @@ typedef struct Pool {
     pthread_mutex_t lock, one_call;
     pthread_cond_t wake;
     atomic_int arrived, turn, asleep;
-    atomic_int taken, done; /* of the parts into which the rows of a call are divided */
+    atomic_int taken, done; /* number of a call's parts that threads have begun and finished */
     Worker workers[MAX_THREADS];
 } Pool;
 
 typedef struct { int id, size; Pool *pool; } Team;
 
-/* Wait until a counter leaves this value: for a moment busily, then asleep. */
+/* Wait until a counter has changed from this value: spin first, then sleep. */
 static void await(Pool *pool, atomic_int *counter, int value) {
     for (int spins = 0; spins < SPINS && atomic_load(counter) == value; spins++) _mm_pause();
     if (atomic_load(counter) != value) return;
@@ -136,6 +137,7 @@ static void await(Pool *pool, atomic_int *counter, int value) {
     atomic_fetch_sub(&pool->asleep, 1);
 }
 
+/* Increment a counter and wake the threads that wait for it. */
 static void advance(Pool *pool, atomic_int *counter) {
     atomic_fetch_add(counter, 1);
     if (atomic_load(&pool->asleep)) syscall(SYS_futex, counter, FUTEX_WAKE_PRIVATE, MAX_THREADS, 0, 0, 0);
@@ -156,7 +158,7 @@ static void barrier(Team team) {
 
 static int64_t share(int64_t whole, int part, int parts) { return whole * part / parts; }
 
-/* e^x of x up to 0, within two units of the last place; next to nothing below -87. */
+/* e^x for x <= 0, within two units in the last place; e^-87 for x below -87. */
 static inline Floats exponential(Floats x) {
     const float terms[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f,
                            5.0000001201e-1f};
@@ -171,24 +173,25 @@ static inline Floats exponential(Floats x) {
     return AS_FLOATS(V(add_epi32)(AS_INTS(y), V(slli_epi32)(whole, 23)));
 }
 
-/* x / (1 + e^-x), by an exponential that does not overflow. */
+/* x / (1 + e^-x), from e^-|x|, which does not overflow. */
 static inline Floats silu(Floats x) {
     Floats zero = V(setzero_ps)(), negative = V(sub_ps)(zero, x), size = V(max_ps)(x, negative);
     Floats rest = V(div_ps)(size, V(add_ps)(V(set1_ps)(1), exponential(V(min_ps)(x, negative))));
     return V(add_ps)(V(min_ps)(x, zero), rest);
 }
 
-static inline __m128 halves_of(__m256 x, __m128 (*join)(__m128, __m128)) {
+/* Both halves of a vector, joined number by number. */
+static inline __m128 join_halves(__m256 x, __m128 (*join)(__m128, __m128)) {
     return join(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
 }
 
-/* The sum, or the maximum, of a vector's numbers. */
-static inline __attribute__((always_inline)) float over(Floats x, __m128 (*join)(__m128, __m128)) {
+/* All numbers of a vector joined: their sum or their maximum. */
+static inline __attribute__((always_inline)) float reduce(Floats x, __m128 (*join)(__m128, __m128)) {
 #ifdef __AVX512VNNI__
-    __m128 low = halves_of(_mm512_castps512_ps256(x), join), high = halves_of(_mm512_extractf32x8_ps(x, 1), join);
+    __m128 low = join_halves(_mm512_castps512_ps256(x), join), high = join_halves(_mm512_extractf32x8_ps(x, 1), join);
     __m128 four = join(low, high);
 #else
-    __m128 four = halves_of(x, join);
+    __m128 four = join_halves(x, join);
 #endif
     four = join(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(join(four, _mm_shuffle_ps(four, four, 1)));
@@ -197,14 +200,14 @@ static inline __attribute__((always_inline)) float over(Floats x, __m128 (*join)
 static inline __m128 sum_of(__m128 a, __m128 b) { return _mm_add_ps(a, b); }
 static inline __m128 larger_of(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
 
-/* Numbers are filled up with this to whole vectors. */
+/* The largest of n numbers; n is a multiple of LANES. */
 static float largest(const float *x, int64_t n) {
     Floats most = V(set1_ps)(-INFINITY);
     for (int64_t i = 0; i < n; i += LANES) most = V(max_ps)(most, V(loadu_ps)(x + i));
-    return over(most, larger_of);
+    return reduce(most, larger_of);
 }
 
-/* The sum of e^(x - most), whose terms are kept where there is a place for them. */
+/* The sum of e^(x - most); its terms are stored in `to` unless that is null. */
 static float exponentials(const float *x, float *to, int64_t n, float most) {
     Floats sum = V(setzero_ps)();
     for (int64_t i = 0; i < n; i += LANES) {
@@ -212,7 +215,7 @@ static float exponentials(const float *x, float *to, int64_t n, float most) {
         sum = V(add_ps)(sum, y);
         if (to) V(storeu_ps)(to + i, y);
     }
-    return over(sum, sum_of);
+    return reduce(sum, sum_of);
 }
 
 /* The dot products of a query with four keys. */
@@ -231,7 +234,7 @@ static inline __m128 dots(const float *q, const float *k[4], int64_t width) {
 #else
     __m256 half = all;
 #endif
-    return halves_of(half, sum_of);
+    return join_halves(half, sum_of);
 }
 
 /* Equation 1 for one query; `weights` has room for whole vectors and holds the softmax afterwards. */
@@ -240,7 +243,7 @@ static void attend(const float *query, const float *key, const float *value, int
     int64_t filled = (num_keys + 15) & -16;
     float scale = 1 / sqrtf(width);
     for (int64_t i = 0; i < num_keys; i += 4) {
-        const float *four[4]; /* the last key again where there are fewer */
+        const float *four[4]; /* the last key is repeated where fewer are left */
         for (int64_t j = 0; j < 4; j++) four[j] = key + (i + j < num_keys ? i + j : num_keys - 1) * stride;
         _mm_storeu_ps(weights + i, _mm_mul_ps(dots(query, four, width), _mm_set1_ps(scale)));
     }
@@ -262,12 +265,12 @@ static void attend(const float *query, const float *key, const float *value, int
 static void normalise(const float *x, Norm norm, int64_t width, float epsilon, float *to) {
     Floats sum = V(setzero_ps)(), squares = sum;
     for (int64_t i = 0; i < width; i += LANES) sum = V(add_ps)(sum, V(loadu_ps)(x + i));
-    Floats mean = V(set1_ps)(over(sum, sum_of) / width);
+    Floats mean = V(set1_ps)(reduce(sum, sum_of) / width);
     for (int64_t i = 0; i < width; i += LANES) {
         Floats centred = V(sub_ps)(V(loadu_ps)(x + i), mean);
         squares = V(fmadd_ps)(centred, centred, squares);
     }
-    Floats factor = V(set1_ps)(1 / sqrtf(over(squares, sum_of) / width + epsilon));
+    Floats factor = V(set1_ps)(1 / sqrtf(reduce(squares, sum_of) / width + epsilon));
     for (int64_t i = 0; i < width; i += LANES) {
         Floats y = V(mul_ps)(V(sub_ps)(V(loadu_ps)(x + i), mean), factor);
         y = V(fmadd_ps)(y, V(loadu_ps)(norm.weight + i), V(loadu_ps)(norm.bias + i));
@@ -275,12 +278,12 @@ static void normalise(const float *x, Norm norm, int64_t width, float epsilon, f
     }
 }
 
-/* Each row scaled by its largest value to levels around 128. A row of zeros has the scale 0. */
+/* Scale each row by its largest value to levels around 128. A row of zeros has the scale 0. */
 static void quantize(const float *x, int64_t rows, int64_t width, Level *levels, float *scale) {
     for (int64_t r = 0; r < rows; r++, x += width, levels += width) {
         Floats most = V(setzero_ps)();
         for (int64_t i = 0; i < width; i += LANES) most = V(max_ps)(most, V(andnot_ps)(V(set1_ps)(-0.0f), V(loadu_ps)(x + i)));
-        float found = over(most, larger_of);
+        float found = reduce(most, larger_of);
         scale[r] = found / 127;
         Floats factor = V(set1_ps)(found > 1e-30f ? 127 / found : 0);
         for (int64_t i = 0; i < width; i += LANES) {
@@ -300,7 +303,7 @@ static void quantize(const float *x, int64_t rows, int64_t width, Level *levels,
 enum { LINEAR, RELU, SILU };
 typedef struct { float *values; const float *residual; int64_t stride; int function; } Target;
 
-/* The weights of a vector of outputs for some inputs; and the products of these inputs with them, added up. */
+/* The weights from DEPTH inputs to one vector of outputs. */
 static inline Ints weights_at(const int8_t *weight) {
 #if defined __AVX512VNNI__ || defined __AVXVNNI__
     return VECTOR_OF(load)((const Ints *)weight);
@@ -309,6 +312,7 @@ static inline Ints weights_at(const int8_t *weight) {
 #endif
 }
 
+/* The sum plus the products of these inputs with these weights. */
 static inline Ints add_products(Ints sum, Ints levels, Ints weights) {
 #ifdef __AVX512VNNI__
     return _mm512_dpbusd_epi32(sum, levels, weights);
@@ -319,25 +323,25 @@ static inline Ints add_products(Ints sum, Ints levels, Ints weights) {
 #endif
 }
 
-/* The products of a few rows, one of so many blocks, with one panel. Weights come ahead: to a block alone its own, else those of the
-   next panel in shares, so that reading them goes on beside the products of all blocks. */
+/* The products of one block of rows with one panel. Weights are prefetched: a single block fetches its own panel AHEAD bytes
+   before their use; of several blocks each fetches a share of the next panel, so that memory is read during all products. */
 static inline __attribute__((always_inline)) void multiply(const int rows, const Linear *linear, int64_t panel, int64_t block, int64_t blocks,
                                                            const Level *levels, const float *row_scale, Target to) {
     Ints sums[BLOCK * VECTORS], found[BLOCK * VECTORS];
     int64_t inputs = linear->inputs, first = panel * PANEL;
     const int8_t *weight = linear->weight + first * inputs, *next = weight + PANEL * inputs + PANEL * inputs * block / blocks;
     int64_t apart = DEPTH * PANEL / blocks;
-    /* GCC keeps the sums in registers only where every loop over them is unrolled at once: none in another, none long. */
+    /* GCC keeps the sums in registers only if every loop over them is unrolled in full: loops are short and not nested. */
 #pragma GCC unroll 24
     for (int i = 0; i < rows * VECTORS; i++) sums[i] = VECTOR_OF(setzero)();
     for (int64_t k = 0; k < inputs; k += DEPTH, weight += DEPTH * PANEL) {
         Ints w[VECTORS], x = VECTOR_OF(setzero)();
-        if (rows >= BLOCK / 2 && blocks > 1) _mm_prefetch(next, _MM_HINT_T1), next += apart; /* smaller blocks are alone */
+        if (rows >= BLOCK / 2 && blocks > 1) _mm_prefetch(next, _MM_HINT_T1), next += apart; /* smaller blocks stand alone */
         else for (int i = 0; i < DEPTH * PANEL; i += 64) _mm_prefetch(weight + AHEAD + i, _MM_HINT_T0);
 #pragma GCC unroll 4
         for (int j = 0; j < VECTORS; j++) {
             w[j] = weights_at(weight + DEPTH * LANES * j);
-            if (rows < 4) __asm__("" : "+v"(w[j])); /* GCC would read them again for each of so few rows */
+            if (rows < 4) __asm__("" : "+v"(w[j])); /* or GCC loads them again for each row */
         }
 #pragma GCC unroll 24
         for (int i = 0; i < rows * VECTORS; i++) {
@@ -362,7 +366,7 @@ static inline __attribute__((always_inline)) void multiply(const int rows, const
     }
 }
 
-/* A team's thread computes its share of the outputs, of all rows. */
+/* One thread's share of the outputs of a linear map, for all rows. */
 static void apply(Team team, const Linear *linear, const Buffers *own, int64_t rows, Target to) {
     int64_t panels = linear->outputs / PANEL, last = share(panels, team.id + 1, team.size);
     int64_t blocks = (rows + BLOCK - 1) / BLOCK;
@@ -383,8 +387,8 @@ static void apply(Team team, const Linear *linear, const Buffers *own, int64_t r
         }
 }
 
-/* The input of a sub-layer, as floats and as levels; every thread of a team makes its own. */
-static void enter(const Model *model, const Buffers *all, const Buffers *own, int64_t rows, const Norm *norm) {
+/* The input of a sub-layer, as floats and quantized; every thread of a team computes its own copy. */
+static void enter_sublayer(const Model *model, const Buffers *all, const Buffers *own, int64_t rows, const Norm *norm) {
     int64_t width = model->d_model;
     for (int64_t r = 0; r < rows; r++) {
         const float *x = all->sum + r * width;
@@ -394,8 +398,8 @@ static void enter(const Model *model, const Buffers *all, const Buffers *own, in
     quantize(own->x, rows, width, own->levels, own->scale);
 }
 
-/* The output of a sub-layer with its residual. */
-static void leave(Team team, const Linear *linear, const Buffers *all, const Buffers *own, int64_t rows,
+/* The linear map that ends a sub-layer, plus the residual. */
+static void leave_sublayer(Team team, const Linear *linear, const Buffers *all, const Buffers *own, int64_t rows,
                   const float *inner) {
     const Model *model = &team.pool->model;
     quantize(inner, rows, linear->inputs, own->levels, own->scale);
@@ -406,10 +410,10 @@ static void leave(Team team, const Linear *linear, const Buffers *all, const Buf
 static void feed_forward(Team team, const Layer *layer, const Norm *norm, const Buffers *all, const Buffers *own,
                          int64_t rows) {
     const Model *model = &team.pool->model;
-    enter(model, all, own, rows, norm);
+    enter_sublayer(model, all, own, rows, norm);
     apply(team, &layer->hidden, own, rows, (Target){all->wide, 0, model->d_ff, model->is_silu ? SILU : RELU});
     barrier(team);
-    leave(team, &layer->output, all, own, rows, all->wide);
+    leave_sublayer(team, &layer->output, all, own, rows, all->wide);
 }
 
 static void embed(const Pool *pool, int64_t token, int64_t position, int is_source, float *to) {
@@ -420,7 +424,7 @@ static void embed(const Pool *pool, int64_t token, int64_t position, int is_sour
     for (int64_t i = 0; i < model->d_model; i++) to[i] = row[i] * scale + added[i];
 }
 
-/* Some sentences, without their padding, to the keys and values that the decoder reads. */
+/* Encode the sentences first to last - 1, without padding, to the keys and values of every cross-attention. */
 static void encode(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
     const Model *model = &team.pool->model;
     int64_t width = model->d_model, heads = model->num_heads, features = width / heads;
@@ -434,7 +438,7 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     const Norm *before = 0;
     for (int64_t i = 0; i < model->num_encoder; i++) {
         const Layer *layer = model->encoder + i;
-        enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
+        enter_sublayer(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
         apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, LINEAR});
         barrier(team);
         for (int64_t s = first; s < last; s++) {
@@ -447,11 +451,11 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
             }
         }
         barrier(team);
-        leave(team, &layer->self_output, all, own, rows, all->context);
+        leave_sublayer(team, &layer->self_output, all, own, rows, all->context);
         feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->self_norm, all, own, rows);
         before = &layer->norm;
     }
-    enter(model, all, own, rows, model->pre_norm ? &model->encoder_norm : before);
+    enter_sublayer(model, all, own, rows, model->pre_norm ? &model->encoder_norm : before);
     for (int64_t i = 0; i < model->num_decoder; i++) {
         apply(team, &model->decoder[i].memory, own, rows, (Target){all->wide, 0, 2 * width, LINEAR});
         barrier(team);
@@ -467,13 +471,16 @@ static void encode(Team team, const Call *call, const Buffers *all, const Buffer
     }
 }
 
-/* Log-probabilities of one row, all or the best of them; `maxima` has room for one number a block of 64. */
-static void conclude(const Model *model, const Call *call, float *x, int64_t row, float *maxima) {
+/* The log-probabilities of one row, all or the `count` best; `maxima` has room for one number for each block of 64. */
+static void rank_tokens(const Model *model, const Call *call, float *x, int64_t row, float *maxima) {
     int64_t vocab = model->vocab, filled = model->scores.outputs, blocks = filled / 64;
     for (int64_t i = vocab; i < filled; i++) x[i] = -INFINITY;
     float most = largest(x, filled), rest = logf(exponentials(x, 0, filled, most));
     float *to = call->log_probabilities ? call->log_probabilities + row * vocab : x;
-    for (int64_t i = 0; i < vocab; i++) to[i] = x[i] - most - rest;
+    for (int64_t i = 0; i < vocab; i++) {
+        float value = x[i] - most - rest;
+        to[i] = value == value ? value : -INFINITY; /* huge weights overflow to NaN, which no comparison finds again */
+    }
     if (call->log_probabilities) return;
     int64_t whole = (blocks + 15) & -16;
     for (int64_t b = 0; b < whole; b++) maxima[b] = b < blocks ? largest(x + 64 * b, 64) : -INFINITY;
@@ -489,7 +496,7 @@ static void conclude(const Model *model, const Call *call, float *x, int64_t row
     }
 }
 
-/* The newest tokens of some rows, to their log-probabilities. */
+/* Read the newest tokens of the rows first to last - 1, and compute the log-probabilities of the next ones. */
 static void decode(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
     const Model *model = &team.pool->model;
     int64_t width = model->d_model, heads = model->num_heads, features = width / heads, length = call->length;
@@ -501,7 +508,7 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
     const Norm *before = 0;
     for (int64_t i = 0; i < model->num_decoder; i++) {
         const Layer *layer = model->decoder + i;
-        enter(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
+        enter_sublayer(model, all, own, rows, model->pre_norm ? &layer->self_norm : before);
         apply(team, &layer->self_input, own, rows, (Target){all->wide, 0, 3 * width, LINEAR});
         barrier(team);
         int64_t units = rows / length * heads, end = share(units, team.id + 1, team.size);
@@ -517,8 +524,8 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
             }
         }
         barrier(team);
-        leave(team, &layer->self_output, all, own, rows, all->context);
-        enter(model, all, own, rows, model->pre_norm ? &layer->cross_norm : &layer->self_norm);
+        leave_sublayer(team, &layer->self_output, all, own, rows, all->context);
+        enter_sublayer(model, all, own, rows, model->pre_norm ? &layer->cross_norm : &layer->self_norm);
         apply(team, &layer->query, own, rows, (Target){all->wide, 0, width, LINEAR});
         barrier(team);
         units = rows * heads, end = share(units, team.id + 1, team.size);
@@ -533,16 +540,16 @@ static void decode(Team team, const Call *call, const Buffers *all, const Buffer
             for (int64_t k = 0; k < call->num_keys; k++) to[k] = k < num_keys ? own->weights[k] : 0;
         }
         barrier(team);
-        leave(team, &layer->cross_output, all, own, rows, all->context);
+        leave_sublayer(team, &layer->cross_output, all, own, rows, all->context);
         feed_forward(team, layer, model->pre_norm ? &layer->norm : &layer->cross_norm, all, own, rows);
         before = &layer->norm;
     }
-    enter(model, all, own, rows, model->pre_norm ? &model->decoder_norm : before);
+    enter_sublayer(model, all, own, rows, model->pre_norm ? &model->decoder_norm : before);
     int64_t filled = model->scores.outputs;
     apply(team, &model->scores, own, rows, (Target){all->logits, 0, filled, LINEAR});
     barrier(team);
     for (int64_t r = team.id; r < rows; r += team.size)
-        conclude(model, call, all->logits + r * filled, start + r, own->weights);
+        rank_tokens(model, call, all->logits + r * filled, start + r, own->weights);
 }
 
 static void run(Team team, const Call *call, const Buffers *all, const Buffers *own, int64_t first, int64_t last) {
@@ -558,8 +565,8 @@ static void run(Team team, const Call *call, const Buffers *all, const Buffers *
     }
 }
 
-/* One thread's work in a call: its share of every product, or parts of the rows as long as there are any. So one
-   thread does the work of another that has not woken up yet. */
+/* One thread's work in a call: its share of every product, or one part of the rows after another until none is left. In the
+   second case no thread waits for one that has not woken up yet. */
 static void take_part(Worker *worker, int by_part) {
     Pool *pool = worker->pool;
     const Buffers *own = &worker->buffers;
@@ -592,27 +599,28 @@ static void *work(void *given) {
     }
 }
 
-static void *taken(char **end, size_t bytes) {
+/* Memory from a block whose free part begins at `end`. */
+static void *allocate(char **end, size_t bytes) {
     char *here = *end;
-    *end += (bytes + 127) & ~(size_t)63; /* with room to fill up a vector */
+    *end += (bytes + 127) & ~(size_t)63; /* with room for a whole last vector */
     return here;
 }
 
-/* 0, or 1 where there is no memory. */
+/* Give a thread buffers of this size. Returns 0, or 1 without memory. */
 static int reserve(Worker *worker, const Model *model, int64_t rows, int64_t keys, int logits) {
     Buffers *buffers = &worker->buffers;
     int64_t width = model->d_model, wide = model->d_ff > 3 * width ? model->d_ff : 3 * width;
     int64_t blocks = model->scores.outputs / 64;
     for (int pass = 0; pass < 2; pass++) {
         char *start = pass ? worker->memory : 0, *end = start;
-        buffers->sum = taken(&end, rows * width * 4);
-        buffers->wide = taken(&end, rows * wide * 4);
-        buffers->context = taken(&end, rows * width * 4);
-        buffers->x = taken(&end, rows * width * 4);
-        buffers->levels = taken(&end, rows * wide * sizeof(Level));
-        buffers->scale = taken(&end, rows * 4);
-        buffers->weights = taken(&end, (keys > blocks ? keys : blocks) * 4);
-        buffers->logits = taken(&end, logits ? rows * model->scores.outputs * 4 : 0);
+        buffers->sum = allocate(&end, rows * width * 4);
+        buffers->wide = allocate(&end, rows * wide * 4);
+        buffers->context = allocate(&end, rows * width * 4);
+        buffers->x = allocate(&end, rows * width * 4);
+        buffers->levels = allocate(&end, rows * wide * sizeof(Level));
+        buffers->scale = allocate(&end, rows * 4);
+        buffers->weights = allocate(&end, (keys > blocks ? keys : blocks) * 4);
+        buffers->logits = allocate(&end, logits ? rows * model->scores.outputs * 4 : 0);
         size_t size = end - start;
         if (pass || size <= worker->size) continue;
         free(worker->memory);
@@ -623,8 +631,8 @@ static int reserve(Worker *worker, const Model *model, int64_t rows, int64_t key
     return 0;
 }
 
-/* Sines and cosines up to this position; 0, or 1 where there is no memory. */
-static int know_positions(Pool *pool, int64_t wanted) {
+/* Compute the sines and cosines below this position. Returns 0, or 1 without memory. */
+static int tabulate_positions(Pool *pool, int64_t wanted) {
     int64_t width = pool->model.d_model, known = pool->num_positions;
     if (wanted <= known) return 0;
     float *table = realloc(pool->positions, 2 * wanted * width * sizeof *table);
@@ -638,7 +646,7 @@ static int know_positions(Pool *pool, int64_t wanted) {
     return 0;
 }
 
-/* 0, or 1 where there is no memory or no such token. */
+/* Run a call. Returns 0, or 1 without memory or for a token outside the vocabulary. */
 int regard_run(Pool *pool, Call *call) {
     pthread_mutex_lock(&pool->one_call);
     int64_t rows = call->rows * call->length, keys = call->num_keys;
@@ -646,7 +654,7 @@ int regard_run(Pool *pool, Call *call) {
     if (call->encodes && rows > GROUP) rows = call->length > GROUP ? call->length : GROUP;
     int64_t reached = call->length + (call->encodes ? 0 : call->position);
     if (reached > keys) keys = reached;
-    int failed = know_positions(pool, reached);
+    int failed = tabulate_positions(pool, reached);
     int64_t vocab = call->encodes ? pool->model.source_vocab : pool->model.vocab;
     for (int64_t i = 0; i < call->rows * call->length; i++) failed |= call->tokens[i] < 0 || call->tokens[i] >= vocab;
     for (int i = 0; i < pool->threads; i++)
@@ -672,8 +680,8 @@ static int is_excluded(const Beams *beams, int64_t token) {
     return 0;
 }
 
-/* The best continuations of each source, as `BeamSearch._best_of` ranks them: equal ones in the order of their rows.
-   0 where that search has more to decide: one of them ends, they are too few, or the source may be done. */
+/* Choose the best continuations of each source as `BeamSearch._best_of` does, equal ones in the order of their rows.
+   Returns 0 where the search in Python must decide: one of them ends, there are too few, or the source may be done. */
 static int choose(const Call *call, const Beams *beams) {
     int64_t at = beams->taken * call->rows, *parents = beams->parents + at, *tokens = beams->tokens + at;
     const double *before = beams->totals + at;
@@ -701,7 +709,7 @@ static int choose(const Call *call, const Beams *beams) {
     return 1;
 }
 
-/* The first places of one row of the cache, copied to another: those where both differ. */
+/* Copy one row of the cache to another, from the first place where they differ. */
 static void copy_row(const Model *model, const Call *call, const Beams *beams, int64_t from, int64_t to) {
     int64_t features = model->d_model / model->num_heads, line = call->capacity * features, cached = call->num_cached;
     int64_t *alike = beams->alike + from * cached, begin = alike[to], copied = call->position - begin;
@@ -717,14 +725,15 @@ static void copy_row(const Model *model, const Call *call, const Beams *beams, i
     beams->alike[to * cached + to] = itself;
 }
 
+/* The index of a value in array[first] to array[end - 1], or `end`. */
 static int64_t place_of(const int64_t *array, int64_t first, int64_t end, int64_t value) {
     while (first < end && array[first] != value) first++;
     return first;
 }
 
-/* A row of the cache for each chosen hypothesis, as `Cache.spread` finds them: its parent's, or for a further child of
-   one that of a hypothesis without children. */
-static void follow(const Model *model, const Call *call, const Beams *beams) {
+/* Give each chosen hypothesis a row of the cache, as `Cache.spread` does: the first child has its parent's, every other
+   child that of a hypothesis without children. */
+static void assign_rows(const Model *model, const Call *call, const Beams *beams) {
     const int64_t *parents = beams->parents + beams->taken * call->rows;
     memcpy(beams->rows, call->cache_rows, call->rows * sizeof *beams->rows);
     for (int64_t source = 0, first = 0; source < beams->sources; first += beams->slots[source++]) {
@@ -741,18 +750,19 @@ static void follow(const Model *model, const Call *call, const Beams *beams) {
     }
 }
 
-/* As many steps as nothing ends in, but for the last, whose best tokens stay to be chosen from. What `regard_run` returns. */
+/* Take steps until `choose` leaves one to Python, or `most` are taken; the last step's best tokens stay in the call.
+   Returns what `regard_run` returns. */
 int regard_search(Pool *pool, Call *call, Beams *beams) {
     for (beams->taken = 0;; beams->taken++) {
         if (regard_run(pool, call)) return 1;
         call->position++;
         if (beams->taken + 1 == beams->most || !choose(call, beams)) return 0;
-        follow(&pool->model, call, beams);
+        assign_rows(&pool->model, call, beams);
         memcpy(call->tokens, beams->tokens + beams->taken * call->rows, call->rows * sizeof *call->tokens);
     }
 }
 
-/* Lay weights [inputs, outputs], or [outputs, inputs], into the panels of a product from this output on. */
+/* Pack weights [inputs, outputs], or [outputs, inputs], into the panels of a linear map, from its output `first` on. */
 void regard_pack(Linear *to, const int8_t *from, int64_t outputs, int64_t first, int64_t by_row) {
     int64_t inputs = to->inputs;
     for (int64_t n = 0; n < outputs; n++) to->offset[first + n] = 0;

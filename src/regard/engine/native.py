@@ -1,9 +1,9 @@
-"""The engine for int8 translation models on x86-64: a kernel in C, `native.c`, where it was compiled.
+"""The engine for int8 translation models on x86-64: a kernel in C, `native.c`, if it was compiled.
 
     python -m regard.engine.native
 
-compiles it with the C compiler at hand, as building a wheel and an editable install do. Nothing needs it: without it, on another
-processor, for another architecture and with REGARD_NATIVE=0 the graphs run on onnxruntime. See docs/decisions/009-native-kernel.md.
+compiles it with the C compiler at hand, as building a wheel and an editable install do. It is optional: without it, on another
+processor, for another architecture and with REGARD_NATIVE=0 onnxruntime runs the graphs. See docs/decisions/009-native-kernel.md.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ CALL = (
     "encodes rows length sentences num_keys num_cached capacity position count tokens lengths cache_rows source_rows "
     "cross cache best_values log_probabilities attention best_tokens"
 ).split()
-"""the fields of a Call of native.c; every field of its structures takes 8 bytes"""
-BEAMS = ("sources most eos num_excluded taken slots excluded floors alike parents tokens rows totals values").split()
+"""fields of a Call of native.c; every field of its structures has 8 bytes"""
+BEAMS = "sources most eos num_excluded taken slots excluded floors alike parents tokens rows totals values".split()
+"""fields of its Beams"""
 _POSITION, _TAKEN = CALL.index("position"), BEAMS.index("taken")
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether the kernel runs a model: the paper's Transformer or Marian's, norms before or after, with vectors that fill registers."""
+    """Whether the kernel runs a model: the paper's Transformer or Marian's, whose widths fill whole registers."""
     return (
         config.architecture == "encoder-decoder"
         and (config.norm, config.position) == ("layer", "sinusoidal")
@@ -52,7 +53,7 @@ def covers(config: ModelConfig) -> bool:
 
 
 def open_kernel(folder: str | Path, manifest: Manifest, threads: int, precision: Precision) -> Kernel | None:
-    """The kernel over an int8 folder, or None where graphs run it."""
+    """The kernel over an int8 folder, or None where onnxruntime must run it."""
     in_int8 = manifest.weights == "int8" and precision != "fp32"
     if not (in_int8 and covers(manifest.model) and (path := compiler.chosen())):
         return None
@@ -144,7 +145,7 @@ class Kernel:
 
     @functools.cached_property
     def copies(self) -> list[Kernel]:
-        """One for each thread, over the same weights: searches side by side wait for nobody at every step."""
+        """One for each thread, over the same weights: searches in several threads need no barrier at every step."""
         return [Kernel(self._library, self._weights, self.config, 1) for _ in range(self._threads)]
 
     def __del__(self) -> None:
@@ -169,14 +170,14 @@ class Kernel:
     def step_best(
         self, tokens: Sequence[int], state: State, count: int, stretch: Stretch | None = None
     ) -> tuple[list[Taken], list[list[float]], list[list[int]], KernelState]:
-        """The largest log-probabilities of each row and their tokens, best first; with a stretch, of its last step."""
+        """The largest log-probabilities of each row and their tokens, best first; of a stretch, those of its last step."""
         state, count = cast(KernelState, state), min(count, self.config.target_vocab_size)
         inputs = np.asarray(tokens)[:, None]
         if stretch is None:
             outputs, newer = self._pass(inputs, state, "best", count)
             return [], outputs["best_values"].tolist(), outputs["best_tokens"].tolist(), newer
         step, cache = self._prepared(inputs, state, "best", count)
-        # With another state that reads its cache, rows must not be overwritten.
+        # The search overwrites rows of the cache, which another state may read.
         is_alone = cache.num_holders <= (state.cache is cache)
         most = min(stretch.most, MAX_PLACES // len(tokens) + 1, cache.capacity - state.position) if is_alone else 1
         parents, chosen, (rows, *_) = np.empty((3, most, len(tokens)), np.int64)
@@ -220,9 +221,9 @@ class Kernel:
         """A call that reads these tokens, and the cache it writes."""
         cache, rows = self._writable(state, tokens.shape[1])
         key = wanted, *tokens.shape, count, state.wants_attention
-        step: KernelCall = cache.block.calls.get("step")  # type: ignore[assignment]
+        step: KernelCall | None = cache.block.call
         if step is None or step.key != key or step.sources is not state.sources:
-            step = cache.block.calls["step"] = KernelCall(self.config, cache, state, key)
+            step = cache.block.call = KernelCall(self.config, cache, state, key)
         step.tokens[:], step.cache_rows[:], step.source_rows[:] = tokens, rows, state.sentences
         step.call[_POSITION] = state.position
         return step, cache

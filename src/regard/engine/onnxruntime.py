@@ -8,20 +8,88 @@ costs little more than the graph itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from regard.config import ModelConfig
 from regard.decode.beam import Taken
 from regard.decode.interface import State
 from regard.engine import Precision, pad
-from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, Call, Sources, outputs_of
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, CacheHolder, outputs_of
 from regard.engine.graphs import MEMORY, Graphs, is_x86
 
-MAX_PLACES = 256  # Tokens of one row read in one pass: the scores of all lie in cache together.
+MAX_PLACES = 256  # tokens of one row read in one pass: their scores fit into the processor's cache
+
+
+CallKey = tuple[str, int, int, tuple[int, ...] | None]
+"""what is wanted, length, number of best tokens, and the sources' shape if their attention is wanted"""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The encoder's outputs, one sentence a row."""
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    longest: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[sentences, 1, 1, keys]"""
+        return self.arrays["source_bias"].shape
+
+    def select(self, sentences: np.ndarray) -> Sources:
+        return Sources({name: array[sentences] for name, array in self.arrays.items()}, self.longest)
+
+
+class Call:
+    """A pass over the decoder's graph with all its inputs and outputs bound.
+
+    Write the tokens before a run; a run overwrites the outputs.
+    """
+
+    def __init__(self, session: Any, config: ModelConfig, cache: np.ndarray, state: OnnxState, key: CallKey) -> None:
+        wanted, length, count, shape = self.key = key
+        rows, places = state.num_rows, state.num_rows * length
+        self.tokens, self.positions = np.zeros((rows, length), np.int64), np.zeros(length, np.int64)
+        self._last, self._total = np.zeros(rows, np.int32), np.zeros(1, np.int32)
+        self.outputs = outputs_of(wanted, places, count, config.target_vocab_size)
+        if shape:
+            queries = config.num_heads, places // shape[0]
+            self.outputs["attention"] = np.empty((shape[0], *queries, shape[3]), np.float32)
+        self._inputs = {"places": np.arange(places), "count": np.array([count])}  # must live as long as they are bound
+        self._inputs |= dict(tokens=self.tokens, positions=self.positions, last=self._last, total=self._total)
+        self._session, self._binding = session, session.io_binding()
+        for name, array in self._inputs.items():
+            _bind(self._binding.bind_input, name, array)
+        self.read_from(state.sources)
+        for index, array in enumerate(cache):
+            name = f"{('key', 'value')[index % 2]}.{index // 2}"
+            _bind(self._binding.bind_input, name, array)
+            _bind(self._binding.bind_output, f"new_{name}", array)
+        for name, array in self.outputs.items():
+            _bind(self._binding.bind_output, name, array)
+
+    def read_from(self, sources: Sources) -> None:
+        self.sources = sources
+        for name, array in sources.arrays.items():
+            _bind(self._binding.bind_input, name, array)
+
+    def run(self, position: int) -> None:
+        """Read the tokens, which begin at this position."""
+        length = len(self.positions)
+        self.positions[:] = position if length == 1 else range(position, position + length)
+        self._last.fill(position + length - 1)
+        self._total.fill(position + length)
+        self._session.run_with_iobinding(self._binding)
+
+
+def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
+    assert array.flags.c_contiguous
+    way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
 @dataclass(slots=True)
@@ -65,8 +133,8 @@ class OnnxState(CacheHolder):
         sources = self.sources if is_same else self.all_sources.select(np.array(sentences))
         rows = [self.rows[index] for index in wanted]
         attention = None if self.attention is None else self.attention[wanted]
-        rest = sentences, width, chosen, self.all_sources, self.is_even, attention, self.wants_attention
-        return OnnxState(self.position, self.cache, rows, sources, *rest)
+        of_rows: dict[str, Any] = dict(rows=rows, sentence_of=chosen, attention=attention)
+        return replace(self, sources=sources, sentences=sentences, width=width, **of_rows)
 
     def places(self) -> tuple[list[int], list[int]]:
         """For each row of a new cache the row it continues, and the new cache's row of each row."""
@@ -115,7 +183,7 @@ class OnnxEngine:
             read = Sources(dict(zip(self._cross_inputs, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
         each = list(range(len(sources)))
-        # On x86-64 the products of the last of an odd number of rows add in another order than those of two rows.
+        # On x86-64 rows are multiplied in pairs, and a last single row is summed in another order.
         is_even = self._in_pairs and self._encoder is not None
         state = OnnxState(0, None, each, read, each, 1, each, read, is_even, wants_attention=wanted)
         return state.select(np.array(each)) if is_even and len(each) % 2 else state
@@ -158,7 +226,12 @@ class OnnxEngine:
         """The outputs in the order of the cache's rows, until the next pass; and the newer state."""
         length = tokens.shape[1]
         cache, rows = self._writable(state, length)
-        call = self._prepared(cache, state, length, wanted, count)
+        key = wanted, length, count, state.sources.shape if state.wants_attention else None
+        call: Call | None = cache.block.call
+        if call is None or call.key != key:
+            call = cache.block.call = Call(self._decoder, self.config, cache.block.array, state, key)
+        elif call.sources is not state.sources:
+            call.read_from(state.sources)
         call.tokens[rows] = tokens
         call.run(state.position)
         cache.filled = position = state.position + length
@@ -166,9 +239,7 @@ class OnnxEngine:
         if seen is not None:
             seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
             seen = seen[rows, -1, : state.sources.longest]
-        same = state.sources, state.sentences, state.width, state.sentence_of, state.all_sources, state.is_even
-        newer = OnnxState(position, cache, rows, *same, seen, state.wants_attention)
-        return call.outputs, newer
+        return call.outputs, replace(state, position=position, cache=cache, rows=rows, attention=seen)
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:
         """A cache with the state's sentences, filled up to its position; and the cache's row of each row."""
@@ -185,30 +256,3 @@ class OnnxEngine:
                 return cache, cache.spread(rows, state.position)
         order, places = state.places()
         return cache.moved(state.cached, order, state.position, room, state.sources), places
-
-    def _prepared(self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int) -> Call:
-        key = wanted, length, count, state.sources.shape if state.wants_attention else None
-        call = cache.block.calls.get(key)
-        if call is not None:
-            if call.sources is not state.sources:
-                call.read_from(state.sources)
-            return call
-        cache.block.calls.clear()  # a search asks one thing at a time
-        rows, places = state.num_rows, state.num_rows * length
-        inputs: dict[str, np.ndarray] = {
-            "tokens": np.zeros((rows, length), np.int64),
-            "positions": np.zeros(length, np.int64),
-            "last": np.zeros(rows, np.int32),
-            "total": np.zeros(1, np.int32),
-            "places": np.arange(places),
-            "count": np.array([count]),
-        }
-        outputs = outputs_of(wanted, places, count, self.config.target_vocab_size)
-        if state.wants_attention:
-            sentences, _, _, num_keys = state.sources.shape
-            queries = places // sentences
-            shape = (sentences, self.config.num_heads, queries, num_keys)
-            outputs["attention"] = np.empty(shape, np.float32)
-        call = Call(self._decoder, cache.block.array, state.sources, inputs, outputs)
-        cache.block.calls[key] = call
-        return call

@@ -36,7 +36,9 @@ _TEMPLATES: dict[ChatTemplate, tuple[str, str]] = {
     "llama2": ("<<SYS>>", "</s>"),
 }
 """by our name a mark that a template of this kind has, and the token that ends a turn"""
-_SYSTEM = re.compile(r"<\|im_start\|>system(?:\\n|\n)([^'\"{}<>]+)<\|im_end\|>")  # told where a conversation has none
+_SYSTEM = re.compile(
+    r"<\|im_start\|>system(?:\\n|\n)([^'\"{}<>]+)<\|im_end\|>"
+)  # the instructions of a conversation that has none
 _WRITE = DecodeConfig(method="sample", top_p=0.95)
 _CHAT = DecodeConfig(method="sample", temperature=0.2, top_p=0.9)  # as SmolLM2's makers advise for small models
 _IGNORED = r"rotary_emb\.inv_freq$|^lm_head\.weight$|^rope_freqs\.weight$"  # angles, and a copy of the embedding table
@@ -123,7 +125,7 @@ def _window(values: Values) -> int | None:
 
 
 def divisors_of(config: ModelConfig) -> np.ndarray:
-    """By what Llama 3's scaling divides the angle of each rotary pair; see `regard.model.position`."""
+    """The divisors of the angle of each rotary pair in Llama 3's scaling; see `regard.model.position`."""
     plain = config.rotary_base ** (-np.arange(0, config.head_dim, 2) / config.head_dim)
     kept = np.clip((plain * config.rotary_length / math.tau - 1) / 3, 0, 1)
     return np.asarray(1 / (kept + (1 - kept) / config.rotary_factor))

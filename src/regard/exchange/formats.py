@@ -18,7 +18,7 @@ import numpy as np
 from regard.errors import ModelError, UsageError, needs_extra, suggest
 from regard.files import write_file
 from regard.folder.checkpoint import CARD, read_card, read_files, read_tensors, save
-from regard.folder.manifest import Manifest, read_manifest
+from regard.folder.manifest import read_manifest
 from regard.folder.tensors import WeightForm
 from regard.text import check_text
 
@@ -43,20 +43,20 @@ def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequ
         with tempfile.TemporaryDirectory() as scratch:
             _mix(folder, others, Path(scratch) / "mixed")
             write(Path(scratch) / "mixed", output, to, weights)
-    elif to == "huggingface":
-        from regard.exchange import huggingface
-
-        huggingface.export_folder(folder, output)
-        _add_calls(read_manifest(folder), read_card(folder), output, to)
-    elif to == "ctranslate2":
-        from regard.exchange import ctranslate2
-
-        ctranslate2.export_folder(folder, output, form)
-        _add_calls(read_manifest(folder), read_card(folder), output, to)
-    elif to == "onnx":
-        _write_onnx(folder, output)
-    else:
+    elif to in ("regard", "safetensors"):
         _write_own(folder, output, form, with_graphs=to == "regard")
+    else:
+        if to == "huggingface":
+            from regard.exchange import huggingface
+
+            huggingface.export_folder(folder, output)
+        elif to == "ctranslate2":
+            from regard.exchange import ctranslate2
+
+            ctranslate2.export_folder(folder, output, form)
+        else:
+            _write_onnx(folder, output)
+        _add_calls(folder, output, to)
 
 
 def import_model(
@@ -105,9 +105,10 @@ def check_output(output: Path, to: str) -> None:
     )
 
 
-def _add_calls(manifest: Manifest, card: str, output: Path, to: str) -> None:
+def _add_calls(folder: Path, output: Path, to: str) -> None:
     """Write the card of an exported folder, which says how other programs call it; the code there runs in that folder."""
     parts = tomllib.loads(Path(__file__).with_name("calls.toml").read_text("utf-8"))
+    manifest, card = read_manifest(folder), read_card(folder)
     config, own = manifest.model, manifest.tokenizer
     cutter = "tokenizers" if own.kind == "tokenizers" else "sentencepiece"
     code = parts["huggingface"]
@@ -157,7 +158,6 @@ def _write_onnx(folder: Path, output: Path) -> None:
         onnx.embed(whole, output)
         for name in (*manifest.tokenizer.names, "config.json"):
             shutil.copyfile(whole / name, output / name)
-        _add_calls(manifest, read_card(folder), output, "onnx")
 
 
 def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> None:

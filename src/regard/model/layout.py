@@ -80,7 +80,7 @@ class Visibility:
     bias: Float[Tensor, "batch heads query_len key_len"] | None = None
     """Added to the score of each pair, by its distance."""
     window: int | None = None
-    """Hide also what lies farther back: of these words before it, itself included, a word sees all."""
+    """Hide also what lies farther back: a word sees so many words, itself included."""
     earlier: int = 0
     """Number of keys that stand before the first query's own."""
 

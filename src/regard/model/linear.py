@@ -2,8 +2,8 @@
 
     y = x W^T + b
 
-Vaswani et al. 2017, equation 2. Computes what torch's `nn.Linear` does. On a CPU the gradient of `b`, a sum over all words, is a product with
-ones, which is twice as fast as torch's sum.
+Vaswani et al. 2017, equation 2. Computes what torch's `nn.Linear` does. On a CPU the gradient of `b`, a sum over all
+words, is a product with ones, which is twice as fast as torch's sum.
 
 A low-rank adapter is what a large model learns from a small text, in few numbers beside its own weights:
 

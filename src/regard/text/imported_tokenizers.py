@@ -17,7 +17,7 @@ from regard.text.tokenizer import SPACE_MARK, SURROGATE, TokenizerBase, read_sen
 
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 _ANY_TEXT = "It's 1 naïve 漢字 \U0001f642 \U000f1234\n"
-"""what a tokenizer must read without an error: letters that it lacks too"""
+"""what every tokenizer must read without an error, with letters that it lacks"""
 _SPECIAL = re.compile(f"<unk>|</?s>|<pad>|{_LANGUAGE.pattern}")
 
 
@@ -98,7 +98,7 @@ class VocabularyTokenizer(_ImportedTokenizer):
         plain = [text for text in texts if not _LANGUAGE.match(text)]
         unknown, numbers = self._processor.unk_id(), self._numbers
         found = iter(self._processor.encode(plain, num_threads=1) if plain else ())
-        # Of a token that SentencePiece does not know only the text tells which it is.
+        # All tokens that SentencePiece does not know have one id: only their text tells them apart.
         return [
             self._encode(text)
             if _LANGUAGE.match(text) or unknown in (ids := next(found))
@@ -127,7 +127,7 @@ def _plain(text: str) -> str:
 
 
 @contextmanager
-def _damage_told(name: str) -> Iterator[None]:
+def _damage_reported(name: str) -> Iterator[None]:
     """The library raises plain Exception, and BaseException where it panics: a pattern that would never end is one."""
     try:
         yield
@@ -147,7 +147,7 @@ class JsonTokenizer(_ImportedTokenizer):
         except ModuleNotFoundError as error:
             raise MissingExtra("tokenizers", "huggingface", "reading a tokenizer.json") from error
         self._name = name
-        with _damage_told(name):
+        with _damage_reported(name):
             # Not from_buffer, which would read a pickle of the library as well.
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
@@ -168,15 +168,15 @@ class JsonTokenizer(_ImportedTokenizer):
         return self._tokenizer.token_to_id(token)
 
     def _encode(self, text: str) -> list[int]:
-        with _damage_told(self._name):
+        with _damage_reported(self._name):
             return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def _encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        with _damage_told(self._name):
+        with _damage_reported(self._name):
             return [list(each.ids) for each in self._tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     def _decode(self, ids: list[int]) -> str:
-        with _damage_told(self._name):
+        with _damage_reported(self._name):
             return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:

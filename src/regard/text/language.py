@@ -73,7 +73,7 @@ def rank(text: str) -> list[tuple[str, float]]:
     letters = normalise_text(text[:NUM_CHARACTERS_RANKED])
     if not any(map(str.isalpha, letters)):
         return []
-    # The detector, too, has hardly met capitals.
+    # The detector, too, was trained on few texts in capitals.
     return _predict(letters.lower() if letters.isupper() else letters, _NUM_RANKED)
 
 

@@ -40,9 +40,9 @@ def align(
 ) -> list[Link]:
     """A link for each word of the target, by cross-attention [target tokens, source tokens], ends left out or not.
 
-    Attention is summed over the tokens of the words on both sides. The link first that holds most of all that both of its
-    words have, and two words that are linked are taken: an article would otherwise go to its noun, which everyone attends
-    to. A word left over goes to the one that it attended to most.
+    Attention is summed over the tokens of the words on both sides. Pairs are linked one by one, first the pair with the
+    largest share of the attention of both its words, and no word is linked twice: an article would otherwise be linked to
+    its noun, which everyone attends to. A target word left over is linked to the word that it attended to most.
     """
     source_words, target_words = words(source), words(target)
     if not source_words or not target_words or not len(attention):
@@ -85,13 +85,15 @@ class Spellings:
 
     @functools.cached_property
     def _ids(self) -> dict[str, int]:
-        tokenizer = self._tokenizer
-        ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
-        return dict(zip(tokenizer.token_strings(ids), ids, strict=True))
+        tokens, special = (
+            enumerate(self._tokenizer.token_strings(range(self._tokenizer.vocab_size))),
+            self._tokenizer.special_ids,
+        )
+        return {token: id for id, token in tokens if token and id not in special}
 
     @functools.cached_property
     def inside(self) -> frozenset[int]:
-        """Tokens that go on with a word, in writing that has capitals: elsewhere no space tells where a word ends."""
+        """Tokens that continue a word, in scripts with capital letters: in others no space marks where a word ends."""
         return frozenset(id for text, id in self._ids.items() if text[0].isdigit() or text[0].swapcase() != text[0])
 
     def of(self, word: str) -> list[list[int]]:

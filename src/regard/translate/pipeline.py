@@ -33,7 +33,7 @@ class Translator:
         self.manifest = manifest
         self.source, self.target = source, target
         self.history: list[StepRecord] | None = None
-        """to fill with the steps of the last search, which of a single sentence is the one whose output counts"""
+        """list for the steps of the latest search, which for a text of one sentence is the search of its output"""
 
     def joined(self, others: Sequence["Translator"]) -> "Translator":
         """An ensemble with others, which must have the same languages and tokens."""
@@ -99,12 +99,8 @@ class Translator:
             ]
             results.append(join(text, each, sentences))
         for message in messages(results, sum(each.num_cut for each in parts), self.longest, where):
-            self._warn(message)
+            warnings.warn(message, RegardWarning, stacklevel=3)  # the caller of Model.translate
         return results
-
-    def _warn(self, message: str) -> None:
-        # Level 4 is the caller of Model.translate.
-        warnings.warn(message, RegardWarning, stacklevel=4)
 
     def split(self, text: str, options: TranslateOptions = DEFAULT_OPTIONS) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""
@@ -112,7 +108,7 @@ class Translator:
         return split(text, language, self._tokens_at_most, self.longest, sentences=is_split)
 
     def _tokens_at_most(self, sentence: str) -> int:
-        """The number of tokens, or where that fits already the most that so many bytes can have."""
+        """The number of tokens, or an upper bound of it that the model can read too."""
         most = len(sentence.encode(errors="replace")) * 2 + 2
         return most if most <= self.longest else self.num_tokens(sentence)
 

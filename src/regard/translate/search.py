@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.data.batches import batches_for_inference
@@ -68,7 +69,7 @@ class ConstraintBuilder:
         ]
         self.default = self.build()
 
-    def build(self, required: Sequence[str] = (), banned: Sequence[str] = ()) -> Constraints | None:
+    def build(self, required: Sequence[str] = (), banned: Sequence[str] = ()) -> Constraints:
         """The constraints of the options and of one sentence; words that are required are not banned for it."""
         wanted = {word: self._target.encode(word) for word in (*self._options.required, *required)}
         asked = {self._options.prefix: self._prefix, **wanted}
@@ -84,8 +85,6 @@ class ConstraintBuilder:
             spellings = self._spellings.of(word)
             if not any(contains(ids, each) for ids in asked.values() for each in spellings):
                 bans += spellings
-        if not (self._prefix or wanted or bans):
-            return None
         return Constraints(self._prefix, bans, list(wanted.values()), self._spellings.inside if wanted else frozenset())
 
 
@@ -95,7 +94,7 @@ class SearchInput:
 
     source: list[int]
     decode: DecodeConfig
-    constraints: Constraints | None = None
+    constraints: Constraints = Constraints()
     number: int = 0  # place among the sentences of a call; it and the seed decide what is sampled
     attention: bool = False
 
@@ -116,7 +115,7 @@ def search_in_batches(
         for places in settings.values()
         for batch in _batches(engine, [(place, inputs[place]) for place in places], len(copies))
     ]
-    left = iter(batches)  # from which each copy takes the next
+    left = iter(batches)  # shared: each copy takes the next one
 
     def run(copy: StepModel) -> list[tuple[Sequence[int], list[list[Hypothesis]]]]:
         return [(batch, _search_batch(copy, [inputs[place] for place in batch], history)) for batch in left]
@@ -131,26 +130,19 @@ def search_in_batches(
 
 
 def _search_batch(
-    engine: StepModel, inputs: Sequence[SearchInput], history: list[StepRecord] | None = None
+    engine: StepModel, inputs: Sequence[SearchInput], history: list[StepRecord] | None
 ) -> list[list[Hypothesis]]:
     """One search over inputs of the same settings."""
-    constraints = [each.constraints for each in inputs]
-    return search(
-        engine,
-        [each.source for each in inputs],
-        inputs[0].decode,
-        constraints=[each or Constraints() for each in constraints] if any(constraints) else None,
-        history=history,
-        attention=inputs[0].attention,
-        numbers=[each.number for each in inputs],
-    )
+    sources, constraints = [each.source for each in inputs], [each.constraints for each in inputs]
+    about: dict[str, Any] = {"attention": inputs[0].attention, "numbers": [each.number for each in inputs]}
+    return search(engine, sources, inputs[0].decode, constraints=constraints, history=history, **about)
 
 
 def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]], num_copies: int) -> Iterable[Sequence[int]]:
-    """The places of inputs of the same settings that are searched together; each copy has its share of a length."""
+    """The places of inputs of the same settings that are searched together; copies divide a group of like length."""
     places = [place for place, _ in inputs]
     first = inputs[0][1]
-    constraints = [each.constraints or Constraints() for _, each in inputs]
+    constraints = [each.constraints for _, each in inputs]
     if whole_search(engine, first.decode, constraints, first.attention) is not None:
         return [places]
     num_paths = max(first.decode.beam, first.decode.n_best)

@@ -155,7 +155,7 @@ class SentenceTranslator:
                 required += [term.target for term in terms]
                 banned = replaced_words(free.text, free.alignment or [], terms)
             constraints = self._builder.build(required, banned)
-            if constraints is not None and constraints.fits(self._decode.max_length):
+            if constraints.fits(self._decode.max_length):
                 inputs[place] = replace(each.searched, constraints=constraints)
         return inputs
 

@@ -101,8 +101,7 @@ def search_recorded(
 ) -> SearchRecord:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
-    constraints = Constraints(prefix=prefix) if prefix else None
-    searched = SearchInput(list(source), config, constraints)
+    searched = SearchInput(list(source), config, Constraints(prefix))
     [hypotheses] = search_in_batches(engine, [searched], history)
     return SearchRecord(hypotheses, history)
 
@@ -186,7 +185,7 @@ def trace_pair(model: Model, source: Sequence[int], target: Sequence[int], edits
 def trace_copies(
     model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None, copies: int = 1
 ) -> Trace:
-    """The same with so many copies of the sentence in one batch, which edits may treat each in its own way."""
+    """The same for several copies of the sentence in one batch, each of which an edit may change in its own way."""
     trace = Trace(edits)
     full_pass(model, source, target, trace, copies)
     return trace

@@ -23,15 +23,15 @@ class Candidate:
     text: str
     written: str
     """output of the model, before protected spans are restored"""
-    tokens: list[str]
-    """tokens of the output, without beginning and end"""
-    token_ids: list[int]
-    score: float
+    tokens: list[str] = field(default_factory=list)
+    """tokens of the output, without beginning and end; none for a copied sentence"""
+    token_ids: list[int] = field(default_factory=list)
+    score: float = 0.0
     """rank of the candidate: log-probability after length and coverage penalty"""
-    log_probability: float
-    token_log_probabilities: list[float]
+    log_probability: float = 0.0
+    token_log_probabilities: list[float] = field(default_factory=list)
     """one for each token, and one for the end where the model ended"""
-    stop: Stop
+    stop: Stop = "end"
     """end, or length: the candidate was cut at the limit"""
     edited: bool = False
     """whether the text differs from what the model wrote"""
@@ -132,10 +132,8 @@ class Translation:
 
 def copied(sentence: str, protected: str | None = None, flags: Sequence[str] = ()) -> Sentence:
     """A sentence that is not translated."""
-    whole = (0, len(sentence))
-    read = sentence if protected is None else protected
-    links = [Link(whole, whole, 1.0)]
-    best = Candidate(sentence, read, [], [], 0.0, 0.0, [], "end", read != sentence, links)
+    whole, read = (0, len(sentence)), sentence if protected is None else protected
+    best = Candidate(sentence, read, edited=read != sentence, alignment=[Link(whole, whole, 1.0)])
     return Sentence(sentence, [best], [*flags], sentence, read)
 
 
@@ -165,7 +163,7 @@ def by_way_of(first: Translation, sentences: Sequence[Translation]) -> Translati
     further: list[Sentence] = []
     for sentence, after in zip(first.sentences, sentences, strict=True):
         best, flags = sentence.candidates[0], [flag for each in after.sentences for flag in each.flags]
-        through = [Candidate(text, text, [], [], 0.0, 0.0, [], best.stop) for text in after.alternatives]
+        through = [Candidate(text, text, stop=best.stop) for text in after.alternatives]
         links = _composed(best.alignment or (), after.alignment or ())
         through[0] = dataclasses.replace(through[0], alignment=links)
         further.append(dataclasses.replace(sentence, candidates=through, flags=[*sentence.flags, *flags], search=None))

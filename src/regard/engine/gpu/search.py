@@ -35,7 +35,7 @@ if torch.version.cuda is not None:
     from regard.engine.gpu.kernels import MOST, advance, chunked_top
 
 
-STEPS_AHEAD = 2  # Steps between two questions of the host, and steps before it needs the answer.
+STEPS_AHEAD = 2  # Steps between two queries of the host, and between a query and its answer.
 MAX_PLACES = 256  # Tokens of a prefix whose scores of the whole vocabulary are in memory together.
 LEAST_POSITIONS = 1024  # Decoder positions whose vectors are computed once, at least.
 LEAST_MEMORY = 1 << 24  # Minimum bytes for the sources of a search; with less the search gives up.
@@ -70,7 +70,7 @@ class StaticSearch:
     ) -> list[list[Hypothesis]]:
         """The best outputs of each source, each at most as long as its limit; of a decoder alone, those after a prefix.
 
-        numbers: of a sampled search, what decides with the seed about each source.
+        numbers: of a sampled search, what draws each source's output besides the seed.
         """
         # The longest first, so that only short ones are left when slots run empty.
         read = sources if prefixes is None else prefixes
@@ -95,7 +95,7 @@ class StaticSearch:
         return found
 
     def _run(self, shape: Shape, *asked: Any) -> list[list[Hypothesis]] | None:
-        """None where memory ran out; this frame frees what the search had."""
+        """None where memory ran out: leaving this frame frees what the search had allocated."""
         try:
             return self._recording(shape).run(*asked)
         except torch.OutOfMemoryError:

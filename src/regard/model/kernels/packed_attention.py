@@ -25,7 +25,7 @@ BLOCK = 64
 """neighbouring places that a program computes"""
 FORWARD_TILE = 64
 BACKWARD_TILE = 32
-"""places of the other side that it looks at in one go"""
+"""places of the other side that it reads at a time"""
 WARPS = 4
 STAGES = 3
 LOG2_E = 1.4426950408889634
@@ -163,7 +163,7 @@ def packed_attention(
 
     projected: queries, keys and values, some of them side by side in one tensor: their gradients then come in one as
     well, and nothing has to be put together again. Query `i` sees the keys from `first_key[i]` up to and without
-    `last_key[i]`; the other two say the same the other way round. All four never fall from one place to the next.
+    `last_key[i]`; the other two say the same the other way round. None of the four ever falls.
     """
     query, key, value = _separate(projected)
     num_queries, num_heads, head_dim = query.shape
@@ -229,17 +229,17 @@ def _empty_gradients(_: Tensor, projected: Sequence[Tensor], *__: Tensor) -> lis
     return [tensor.new_empty(tensor.shape) for tensor in projected]
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     projected, *ranges = inputs
     ctx.mark_non_differentiable(output[1])
     ctx.num_projected = len(projected)
     ctx.save_for_backward(*projected, *output, *ranges)
 
 
-def _go_back(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[list[Tensor] | None, ...]:
+def _gradients(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[list[Tensor] | None, ...]:
     projected = list(ctx.saved_tensors[: ctx.num_projected])
     others = ctx.saved_tensors[ctx.num_projected :]
     return packed_attention_backward(gradient, projected, *others), None, None, None, None
 
 
-packed_attention.register_autograd(_go_back, setup_context=_remember)
+packed_attention.register_autograd(_gradients, setup_context=_save_for_backward)

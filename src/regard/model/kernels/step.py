@@ -4,11 +4,11 @@
     (x, y) -> (x cos a - y sin a, x sin a + y cos a)    for each pair of features of a query or key
     Attention(q, K, V) = softmax(q K^T / sqrt(d_k)) V   for a single query q
 
-Vaswani et al. 2017, sections 3.1 and 3.2.1; Ba et al. 2016; Su et al. 2021; the running softmax follows Dao et al. 2022. A step
-has so few rows that starting a kernel takes longer than its work, so two in one is half the time. A program of
-`added_norm` takes one row; the sum is not rounded in between. A program of `turned` takes one head of one word. A program of `step_attention` takes one head of
-one row: it writes the row's newest key and value to their place, and reads as many earlier ones as the row
-has, wherever their owners wrote them. So what lies in the padding costs nothing.
+Vaswani et al. 2017, sections 3.1 and 3.2.1; Ba et al. 2016; Su et al. 2021; the running softmax follows Dao et al.
+2022. A step has so few rows that starting a kernel takes longer than its work, so two in one is half the time. A
+program of `added_norm` takes one row; the sum is not rounded in between. A program of `turned` takes one head of one
+word. A program of `step_attention` takes one head of one row: it writes the row's newest key and value to their place,
+and reads as many earlier ones as the row has, wherever their owners wrote them. Padding costs nothing.
 
 Differs from the paper: nowhere.
 """

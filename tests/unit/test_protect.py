@@ -112,6 +112,7 @@ def found(text: str) -> list[str]:
         ("3f2a9bc 0xFF INV-20-7 10.0.0.1", ["3f2a9bc", "0xFF", "INV-20-7", "10.0.0.1"]),
         ("*so* or **so it is**, ~not~ _this_.", ["*", "*", "**", "**", "~", "~", "_", "_"]),
         ("Tom &amp; Jerry &eacute;", ["&amp;"]),
+        ("A * b | c, x^2, ~5 and a \\ b **** {c", ["*", "|", "x^2", "~5", "\\", "****", "{"]),
         ("At %I:%M %p, on %d/%m/%Y :warning:", ["%I:%M %p", "%d/%m/%Y", ":warning:"]),
         ("a {n, plural, one {# b} other {{n} c}} d", ["{n, plural, one {# b} other {{n} c}}"]),
         ("US$1,500 or 1.299,99€", ["US$1,500", "1.299,99€"]),

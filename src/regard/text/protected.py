@@ -57,6 +57,7 @@ _FILES = rf"""
     | (?<![\w@.-])(?:[a-z0-9-]{{1,63}}\.){{1,5}}(?:{_DOMAINS})\b
       (?:/[^\s<>"'()]{{0,500}}[^\s<>"'().,;:!?])?
     | \b[^\W_]{{1,50}}(?:_[^\W_]{{1,50}}){{1,10}}\b/?                               # max_count
+    | (?<![\w*^~\\])\w{{1,50}}+(?:[*^~\\]{{1,3}}\w{{1,50}}+){{1,10}}(?![\w*^~\\])     # x^2, a*b, sh*t
 """
 _NAMES = r"""
       `[^`\n]{1,200}`
@@ -105,7 +106,7 @@ _FORMS: tuple[tuple[SpanKind, str, str], ...] = (
     ("number", r"[%{]", _COUNTS),
     ("person", r"@", rf"{_EMAIL}|(?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?"),
     ("name", r"[%{<@:w](?:(?<=[%{<@])|(?<=:)//|(?<=w)ww\.)", PLACEHOLDER.pattern),
-    ("name", r"[\\/_.](?:(?<!\.)|7|[^\W\d])", _FILES),
+    ("name", r"[\\/_*^~.](?:(?<!\.)|7|[^\W\d])", _FILES),
     ("name", r"[`$&#/.-](?:(?<=[`$&#/])|(?<=-)-[a-z]|(?<=\.)(?<!\S\.))", _NAMES),
     (
         "name",
@@ -126,8 +127,9 @@ _ICU_HEAD = re.compile(r"\{\s{0,5}\w{1,50}+\s{0,5},\s{0,5}(?:plural|select|selec
 _BRACE = re.compile("[{}]")
 _LONGEST_ICU = 2000  # characters of an ICU message
 
-# A symbol, with the number that it belongs to: ¥2,500.
-_SYMBOL = re.compile(r"(?:\d[\d.,]{0,20})?[^\w\s](?:[\d.,]{0,20}\d)?")
+# A symbol, or the same several times, with the number that it belongs to: ¥2,500.
+_SYMBOL = re.compile(r"(?:\d[\d.,]{0,20})?([^\w\s])\1{0,50}+(?:[\d.,]{0,20}\d)?")
+_CODE_SIGN = re.compile(r"[*^~|\\{}]")  # text for people teaches a model nothing about these
 _WORD = re.compile(r"\w[\w-]*")
 _BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
 _LATIN_END = "\u024f"  # last of the Latin letters in blocks of their own
@@ -147,7 +149,7 @@ def find_protected(text: str, knows: Callable[[str], bool]) -> list[ProtectedSpa
     ['a@b.org', 'дом', 'v1.2']
     """
     found = _known_forms(text)
-    if not text.isascii() and not all(map(knows, set(text))):
+    if _CODE_SIGN.search(text) or (not text.isascii() and not all(map(knows, set(text)))):
         known = [(start, end) for start, end, _ in found]
         found += [each for each in _unknown(text, knows) if not any(each[0] < b and a < each[1] for a, b in known)]
         found.sort()
@@ -201,8 +203,8 @@ def _icu_messages(text: str) -> Iterator[Span]:
 def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[tuple[int, int, SpanKind]]:
     """Symbols and words with a character that the vocabulary lacks; neighbours in another script are one span."""
     for match in _SYMBOL.finditer(text):
-        symbols = (sign for sign in match[0] if unicodedata.category(sign).startswith("S"))
-        if not all(map(knows, symbols)):
+        symbols = [sign for sign in match[0] if unicodedata.category(sign).startswith("S")]
+        if not all(map(knows, symbols)) or _CODE_SIGN.search(match[0]):
             yield *match.span(), "number"
     start = end = 0
     for match in _WORD.finditer(text):

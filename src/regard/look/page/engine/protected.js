@@ -8,7 +8,7 @@ import { has, isAlnum, rules } from "./rules.js";
 /** From left to right. @param {string} text @param {(sign: string) => boolean} knows whether the vocabulary has a character @returns {ProtectedSpan[]} */
 export function findProtected(text, knows) {
 	let found = knownForms(text);
-	if (!/^[\0-\x7f]*$/.test(text) && ![...new Set(text)].every(knows)) {
+	if (has(text, rules.protected._code_sign) || ![...new Set(text)].every(knows)) {
 		const known = [...found];
 		found.push(...unknown(text, knows).filter(([start, end]) => !known.some(([a, b]) => start < b && a < end)));
 		found = found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
@@ -60,7 +60,7 @@ function unknown(text, knows) {
 	const found = [];
 	for (const match of text.matchAll(rules.protected._symbol)) {
 		const symbols = [...match[0]].filter((sign) => /\p{S}/u.test(sign));
-		if (!symbols.every(knows)) found.push([match.index, match.index + match[0].length, "number"]);
+		if (has(match[0], rules.protected._code_sign) || !symbols.every(knows)) found.push([match.index, match.index + match[0].length, "number"]);
 	}
 	let [start, end] = [0, 0];
 	for (const match of text.matchAll(rules.protected._word)) {

@@ -17,6 +17,8 @@ Tying = Literal["all", "decoder", "none"]
 Biases = Literal["all", "query-key-value", "none"]
 
 BASE = 10000.0  # of the wavelengths of positions, section 3.5
+LOW, HIGH = 1, 4
+"""turns in the texts of the first training: Llama 3 slows down pairs below the first, and keeps those above the second"""
 POSITIONS = {
     "sinusoidal": {"added", "onnx", "ctranslate2", "page"},
     "learned": {"added", "onnx", "ctranslate2", "page"},

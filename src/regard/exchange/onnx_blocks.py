@@ -3,12 +3,13 @@
 The vectors of a batch are [rows, length, d_model] throughout.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
-from regard.config.model import BASE
+from regard.config.model import BASE, HIGH, LOW
 from regard.errors import needs_extra
 from regard.exchange.onnx_graph import Graph, filled, linear
 
@@ -58,10 +59,14 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
 def rotation(g: Graph, positions: str) -> Rotation | None:
     if g.config.position != "rotary":
         return None
-    with needs_extra("torch", "writing the graph of rotary positions"):
-        from regard.model.position import rotary_frequencies
+    # The formula of `model.position.rotary_frequencies`: importing a model needs no torch.
+    plain = np.float32(g.config.rotary_base) ** (
+        -np.arange(0, g.config.head_dim, 2, dtype=np.float32) / g.config.head_dim
+    )
+    kept = ((plain * g.config.rotary_length / math.tau - LOW) / (HIGH - LOW)).clip(0, 1)
+    frequencies = plain * (kept + (1 - kept) / g.config.rotary_factor)
     number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
-    angle = g.op("Mul", number, g.constant(rotary_frequencies(g.config).numpy()))
+    angle = g.op("Mul", number, g.constant(frequencies.astype(np.float32)))
     return g.op("Cos", angle), g.op("Sin", angle)
 
 

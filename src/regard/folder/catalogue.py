@@ -177,4 +177,7 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"
     known = ", ".join(" to ".join(info.languages) for info in models) or "none"
-    raise UsageError(f"no model translates from {wanted}: there is {known}; put one into {user_folder()}, or train one")
+    pair = f"{source or 'XX'}-{target or 'YY'}"
+    raise UsageError(
+        f"no model translates from {wanted}: there is {known}; regard models get opus-mt:{pair} may have one, or train one"
+    )

@@ -32,16 +32,13 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.config.fields import registered
-from regard.config.model import BASE
+from regard.config.model import BASE, HIGH, LOW
 from regard.model.alibi import LinearBias
 from regard.model.layout import Tokens as Positions
 from regard.model.layout import Words
 
 if torch.version.cuda is not None:
     from regard.model.kernels.step import turned
-
-LOW, HIGH = 1, 4
-"""turns in the texts of the first training: Llama 3 slows down pairs below the first, and keeps those above the second"""
 
 
 class Rotation(NamedTuple):

@@ -165,7 +165,7 @@ def test_two_models_side_by_side(serve: Serve) -> None:
     both = Look(Session(make_subject(), SENTENCE, DECODE, other))
     page = serve(both, "compare")
     open_tables(page)
-    first, second = both.session.original, both.session.second
+    first, second = both.session.unchanged
     assert second is not None
     for run in (first, second):
         card = page.locator(f"#panel section[data-run='{run.number}']")

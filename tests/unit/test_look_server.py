@@ -16,8 +16,8 @@ from web_fixtures import serving
 import regard
 from regard.config import DecodeConfig
 from regard.look.document import document
-from regard.look.effects import probability
-from regard.look.server import Server, neighbours, page_names, pca
+from regard.look.effects import neighbours, pca, probability
+from regard.look.server import Server, page_names
 from regard.look.session import Session
 from regard.translate.trace import trace_pair
 

@@ -1,6 +1,7 @@
 """What the page's own engine needs: its script, the rules of the pipeline, and models, carried or fetched."""
 
 import base64
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -114,16 +115,13 @@ def carried_steps(session: Session) -> list[int]:
 def contents(session: Session) -> dict[str, str]:
     """The elements of a page that carries its models, by id."""
     found: dict[str, str] = {}
-    models: list[Any] = []
-    for number, run in enumerate(session.unchanged):
-        folder = run.subject.folder
-        assert folder is not None
 
-        def place(name: str, number: int = number, folder: Any = folder) -> dict[str, str]:
-            found[f"model-{number}-{name}"] = base64.b64encode((folder / name).read_bytes()).decode()
-            return {"id": f"model-{number}-{name}"}
+    def carried(run: Run, name: str) -> dict[str, str]:
+        assert run.subject.folder is not None
+        found[id := f"model-{run.model}-{name}"] = base64.b64encode((run.subject.folder / name).read_bytes()).decode()
+        return {"id": id}
 
-        models.append(model(run, place))
+    models = [model(run, functools.partial(carried, run)) for run in session.unchanged]
     for step in carried_steps(session):
         assert session.training
         files = {**models[0]["files"], "weights": {"id": f"model-0-{step}"}}

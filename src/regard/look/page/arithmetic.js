@@ -2,7 +2,7 @@
 
 import { count, readable, show, tokenLabels, wave } from "./numbers.js";
 import { Question } from "./question.js";
-import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
+import { isRecurrent, readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
 import { extent, range, total } from "./tensor.js";
 
 const SHOWN_EXPONENTIALS = 24;
@@ -233,7 +233,7 @@ const RULES = {
 /** @param {Doc} doc @param {string} name */
 export function canDerive(doc, name) {
 	// A recurrent model computes these otherwise.
-	const isOther = "decoder.summary" in doc.tensors && /^mem|^decoder.*(query|key|context|hidden|output)$/.test(name);
+	const isOther = isRecurrent(doc) && /^mem|^decoder.*(query|key|context|hidden|output)$/.test(name);
 	return name.slice(name.lastIndexOf(".") + 1) in RULES && name in doc.tensors && !isOther;
 }
 

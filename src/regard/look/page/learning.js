@@ -28,7 +28,7 @@ export async function openLearning(app, root) {
 		const line = near(app, step);
 		const { wait = 0, warning = null } = app.training ?? {};
 		const next = follows && wait ? `next in ${Math.ceil(wait)} s ` : "";
-		told.replaceChildren(`${nameOf(step)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", next + (warning ?? "")));
+		told.replaceChildren(`${nameOf(step)}${line && step !== null ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", next + (warning ?? "")));
 	};
 	let follows = !app.training.finished;
 	slider.addEventListener("input", () => {
@@ -82,10 +82,10 @@ export async function learningView(app) {
 	return [
 		lead("The slider under the two sentences goes back in the training; all views follow."),
 		training.warning ? element("p", { class: "trouble" }, training.warning) : "",
-		card("The run", element("div", { class: "columns", id: "curves" }, ...curves(app))),
+		card(["The run", span("note", `dots: validation${training.smoothing ? ", without label smoothing" : ""}`)], element("div", { class: "columns", id: "curves" }, ...curves(app))),
 		card(
-			`What it wrote at ${nameOf(step ?? null)}`,
-			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written))),
+			`Validation sentences: ${nameOf(step ?? null)}`,
+			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written)), "texts"),
 		),
 		await diagonals(app),
 		app.data.engineName === "python" ? stepCard(app, probes) : "",
@@ -122,7 +122,7 @@ function curve(app, key, title) {
 	return element(
 		"figure",
 		{ "data-title": title },
-		element("figcaption", {}, `${title}: `, element("b", { "data-value": value }, show(value)), key === "loss" ? span("note", " dots: validation") : ""),
+		element("figcaption", {}, `${title}: `, element("b", { "data-value": value }, show(value))),
 		picture,
 		twin("numbers", ["step", title], () => known.map((line) => tableRow({}, line.step, show(line[key] ?? NaN, 5)))),
 	);
@@ -178,8 +178,9 @@ async function taken(app, step) {
 	);
 	const losses = table(["read → right", "its probability", "after the step", `loss = (1 − ε) × −log p + ε × mean of −log p of all ${count(step.vocabulary)}`], rows);
 	const about = `Loss of the step: the mean, ${show(step.loss, 4)}. Norm of all gradients: ${show(step.norm, 4)}${step.clipping < 1 ? `, clipped to ${show(step.clip, 2)}` : ""}. Rate ${show(step.rate, 6)}.`;
+	const averaged = step.averaged ? " The weights are the running average of the run's, in 8 bits." : " The weights are in 8 bits.";
 	const moments = step.has_moments ? "" : " The snapshot has no moments of Adam: they begin at 0.";
-	return [card("Loss", losses, p("", about + moments + " Dropout is off.")), await gradients(app, step)];
+	return [card("Loss", losses, p("", about + averaged + moments + " Dropout is off.")), await gradients(app, step)];
 }
 
 let chosen = "";

@@ -247,8 +247,8 @@ export const STEPS = [
 		code: "memory",
 		fits: (app) => app.isReader,
 		view: () => ({ view: "vector" }),
-		tell: async () => [
-			"The mean of these vectors, scaled to length 1, stands for the whole sentence. A search compares it with the vectors of passages: the smaller the angle between two, the more alike they are, whatever words they use. Write passages of your own below.",
+		tell: async (app) => [
+			`The ${app.doc.model.pooling === "cls" ? "first" : "mean"} of these vectors, scaled to length 1, stands for the whole sentence. A search compares it with the vectors of passages: the smaller the angle between two, the more alike they are, whatever words they use. Write passages of your own below.`,
 		],
 	},
 	{

@@ -133,7 +133,7 @@ async function comparison(app, before) {
 	}
 	if (app.isReader) {
 		const vectors = await Promise.all([app.data.tensor("memory", before.run), app.tensor("memory")]);
-		const [old = [], now = []] = vectors.map(sentenceVector);
+		const [old = [], now = []] = vectors.map((each) => sentenceVector(each, after));
 		const near = cosine(old, now);
 		nodes.push(card("The sentence vector", p("", "The cosine of the old and the new vector is ", element("b", { id: "vector-cosine", "data-value": near }, show(near, 4)), ". At 1 they point the same way.")));
 	}

@@ -218,12 +218,7 @@ class ChainRule(DerivationSheet):
             self._gain(path, part, kind, index)
         elif path and last in ("query", "key", "value", "hidden", "gate", "output"):
             self._check_passes(part)
-            read = {"output": f"{path}.concatenated", "key": "memory", "value": "memory"}.get(last, "")
-            if last == "output" and path.endswith("feed_forward"):
-                read = f"{path}.activated"
-            elif last != "output" and not (read and path.endswith("cross_attention")):
-                read = f"{path}.norm" if self.is_pre else self.flow.into(path)
-            self._sum_over_positions(part, read if kind == "weight" else "", index)
+            self._sum_over_positions(part, self.flow.input_of(part) if kind == "weight" else "", index)
         for alias in [name, *(alias for alias, first in tied_names(self.config).items() if first == name)]:
             side = alias.split(".")[0]
             if alias == "output.weight":

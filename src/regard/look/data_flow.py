@@ -67,6 +67,15 @@ class DataFlow:
             kinds = ["query"] if part.endswith("cross_attention") else ["query", "key", "value"]
         return [("linear", f"{part}.{kind}") for kind in kinds]
 
+    def input_of(self, map: str) -> str:
+        """What a linear map of a sub-layer reads."""
+        path, _, last = map.rpartition(".")
+        if last == "output":
+            return f"{path}.activated" if path.endswith("feed_forward") else f"{path}.concatenated"
+        if last in ("key", "value") and path.endswith("cross_attention"):
+            return "memory"
+        return f"{path}.norm" if self.is_pre else self.into(path)
+
     def into(self, part: str) -> str:
         """The residual stream where it enters a sub-layer, or leaves a stack; without a name, the last."""
         stack = part.split(".")[0] or ("decoder" if self.config.has_decoder else "encoder")

@@ -53,18 +53,19 @@ def _parts(described: Document) -> set[str]:
     rare = {name for name in of_model if model.get(name) and model.get("type", "BPE") == "BPE"}
     added = [each for each in described.get("added_tokens", ()) if not each["special"]]
     rare |= {name for name in ("single_word", "lstrip", "rstrip") if any(each[name] for each in added)}
+    stages = [described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+    return rare | {model.get("type", "BPE")} | _kinds(stages)
 
-    def kinds(part: Any) -> set[str]:
-        if not isinstance(part, dict | list):
-            return set()
-        below = part if isinstance(part, list) else part.values()
-        own = {part["type"]} if isinstance(part, dict) and "type" in part else set()
-        if isinstance(part, dict) and (behavior := part.get("behavior", "Isolated")) not in ("Isolated", "Removed"):
-            own.add(behavior)
-        return own.union(*map(kinds, below))
 
-    stages = (described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder"))
-    return rare.union({model.get("type", "BPE")}, *map(kinds, stages))
+def _kinds(part: Any) -> set[str]:
+    """The kinds of a stage and of all in it, and the ways to split that the page's engine lacks."""
+    if isinstance(part, list):
+        return set().union(*map(_kinds, part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["type"]} if "type" in part else set()
+    own |= {part.get("behavior", "Isolated")} - {"Isolated", "Removed"}
+    return own.union(*map(_kinds, part.values()))
 
 
 def script() -> str:

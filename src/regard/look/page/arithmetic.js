@@ -15,10 +15,7 @@ const RULES = {
 		const entry = (await q.fetch(`param:${q.side}.embedding.weight`, token)).at([feature]);
 		const squared = q.config.scaled_embedding ? q.config.d_model : 1;
 		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.token_strings[position]}”, row ${token} of the table.`;
-		const lines = [
-			{ text: `table[${token}, ${feature}]`, value: entry },
-			{ text: `times √${squared}`, value: Math.sqrt(squared) },
-		];
+		const lines = [{ text: `table[${token}, ${feature}]`, value: entry }, { text: `times √${squared}`, value: Math.sqrt(squared) }];
 		return q.answer(sentence, `embedding = table[token] × √${squared}`, entry * Math.sqrt(squared), { lines });
 	},
 

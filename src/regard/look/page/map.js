@@ -208,31 +208,17 @@ export function picture(app, prefix = "") {
 function miniature(app, boxes) {
 	const inOrder = boxes.filter((box) => box.tint !== "norm");
 	const here = boxInView(app).replace(/\.(norm|before)\./, ".");
-	const names = /** @type {Record<string, string>} */ ({
-		embedding: "embed",
-		position: "+ position",
-		attention: "attention",
-		feed: "feed-fwd",
-		linear: "linear",
-		softmax: "softmax",
-	});
+	const names = /** @type {Record<string, string>} */ ({ embedding: "embed", position: "+ position", feed: "feed-fwd" });
 	return element(
 		"div",
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
 		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
-			const label = box.id.endsWith("cells") ? app.config.architecture : isCross ? "cross" : box.id.endsWith("rotation") ? box.text : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? box.text.toLowerCase() : (names[box.tint] ?? "");
+			const label = box.id.endsWith("cells") ? app.config.architecture : isCross ? "cross" : box.id.endsWith("rotation") ? box.text : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? box.text.toLowerCase() : (names[box.tint] ?? box.tint);
 			const before = inOrder[i - 1];
-			const mini = button(
-				{
-					class: `mini ${box.tint}`,
-					id: `mini-${box.id}`,
-					"aria-current": here === box.id ? "true" : null,
-					"aria-label": box.id,
-					onclick: () => app.go(box.opens(app)),
-				},
-				label,
-			);
+			const isHere = here === box.id ? "true" : null;
+			const shown = { class: `mini ${box.tint}`, id: `mini-${box.id}`, "aria-current": isHere, "aria-label": box.id };
+			const mini = button({ ...shown, onclick: () => app.go(box.opens(app)) }, label);
 			return before && before.x !== box.x ? [span("note", "→"), mini] : [mini];
 		}),
 	);
@@ -245,15 +231,11 @@ function drawBox(app, box, prefix) {
 	const way = box.isAbsent ? " (not in this model)" : box.differs ? " (differs from the paper)" : "";
 	const norm = drawNorm(app, box);
 	const press = box.isAbsent ? {} : pressable(() => app.go(box.opens(app)));
+	const kind = `box ${box.tint} ${isHere ? "here" : ""} ${box.differs ? "differs" : ""} ${box.isAbsent ? "absent" : ""}`;
+	const label = `${box.id.split(".")[0]}: ${lines.join(" ")}${way}`;
 	return drawing(
 		"g",
-		{
-			class: `box ${box.tint} ${isHere ? "here" : ""} ${box.differs ? "differs" : ""} ${box.isAbsent ? "absent" : ""}`,
-			id: `${prefix}box-${box.id}`,
-			"aria-label": `${box.id.split(".")[0]}: ${lines.join(" ")}${way}`,
-			"aria-current": isHere ? "true" : null,
-			...press,
-		},
+		{ class: kind, id: `${prefix}box-${box.id}`, "aria-label": label, "aria-current": isHere ? "true" : null, ...press },
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
 		...lines.map((line, i) => caption(i > 1 ? "axis" : "", norm && lines.length === 1 ? box.x - 12 : box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
 		norm,

@@ -45,17 +45,11 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	const isSource = /^(source|encoder|memory)/.test(tensor);
 	const side = isSource ? app.doc.source : app.doc.target;
 	const rows = tokenLabels(side).slice(0, isSource ? undefined : app.state.step + 1);
+	const open = opens && button({ class: "small", "aria-label": `open ${title}`, onclick: () => app.go({ focus: "", ...opens }) }, "open ▸");
 	return element(
 		"section",
 		{ class: `stage ${isSource ? "encoder" : "decoder"}`, id: `part-${tensor}` },
-		element(
-			"h3",
-			{},
-			span("number", number),
-			title,
-			opens && button({ class: "small", "aria-label": `open ${title}`, onclick: () => app.go({ focus: "", ...opens }) }, "open ▸"),
-			codeLink(app, code),
-		),
+		element("h3", {}, span("number", number), title, open, codeLink(app, code)),
 		p("", text),
 		await band(app, tensor, { title: tensor, rows }),
 	);

@@ -156,6 +156,6 @@ def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: 
     name = "decoder.layers.0.feed_forward.output.weight"
     page.locator("#gradient").select_option(f"after:{name}")
     page.locator(f"#panel figure[data-title='after:{name}'] canvas").press("Enter")
-    expect(dock.locator(".dock-title strong")).to_have_text("the weight at row 0, column 0 after the step.")
+    expect(dock.locator(".dock-title strong")).to_have_text("the weight at [0, 0] after the step.")
     expect(dock.locator(".dock-title")).to_contain_text("Adam's update")
     assert float(dock.locator("[data-role=traced]").get_attribute("data-value") or "nan") == run.step.after[name][0, 0]

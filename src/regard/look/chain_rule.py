@@ -12,8 +12,7 @@ import torch
 
 from regard.errors import UsageError
 from regard.folder.tensors import tied_names
-from regard.look.data_flow import sub_layers
-from regard.look.derivation import DerivationSheet, Index
+from regard.look.derivation import DerivationSheet, Index, sub_layers
 from regard.look.training_step import AFTER, GRADIENT, WEIGHT
 from regard.model.feedforward import ACTIVATIONS
 from regard.train.optimizer import is_orthogonal

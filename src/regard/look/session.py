@@ -81,8 +81,8 @@ class Session:
     def models(self) -> list[tuple[str, Path | None, Manifest]]:
         """Name, folder and manifest of each model that can be given a text: the session's own, then all others here."""
         own = {each.folder.resolve() for each in self._own if each.folder}
-        others = [each for each in available() if each.folder.resolve() not in own]
-        return [(each.name, each.folder, each.manifest) for each in (*self._own, *others)]
+        models: list[Any] = [*self._own, *(each for each in available() if each.folder.resolve() not in own)]
+        return [(each.name, each.folder, each.manifest) for each in models]
 
     def text(self, text: str, model: int = 0) -> Run:
         """Another text, in one of `models`."""

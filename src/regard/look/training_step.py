@@ -89,7 +89,6 @@ class TrainingStep:
             "clip": self.settings.clip,
             "clipping": self.clipping,
             "has_moments": bool(self.moments[0]),
-            "averaged": bool(self.settings.ema),
         }
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
-from regard.look.data_flow import sub_layers
+from regard.look.derivation import sub_layers
 from regard.look.subject import Subject, words
 from regard.model.position import Rotation, rotate, scheme_of
 from regard.trace import cross_attentions

@@ -96,7 +96,7 @@ export class Explanation {
 				{},
 				...found.lines.map((line) => tableRow({}, line.text, this.number(line.value, line.place))),
 				tableRow({ class: "result" }, "computed here", element("td", { "data-role": "computed", "data-value": result }, show(result, 6))),
-				tableRow({ class: "result" }, place.name.startsWith("grad:") ? "in the backward pass" : isOfStep(place.name) ? "by the optimizer" : "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
+				tableRow({ class: "result" }, isOfStep(place.name) ? "by torch" : "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
 			),
 		);
 		return div(

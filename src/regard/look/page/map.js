@@ -129,7 +129,7 @@ export function boxesOf(app) {
 		if (hasFinal(app, stack))
 			add(`${stack}.final`, norm, "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
 		if (!paper && app.isReader && !hasOutput(app) && stack === "encoder")
-			add("vector", app.doc.model.pooling === "cls" ? "First" : "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
+			add("vector", "Pooling", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
 		if ((paper || hasOutput(app)) && stack === (paper || app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
 			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
@@ -250,10 +250,7 @@ function drawNorm(app, box) {
 	const [stack = "", kind = "", inner = ""] = box.id.split(".");
 	const layer = stack === "encoder" || stack === "decoder" ? `${stack}.layers.${app.layerOf(stack)}` : "";
 	const last = kind === "norm" ? (app.config.norm_placement === "pre" ? "residual" : "norm") : kind === "before" ? "norm" : "output";
-	/** @type {Record<string, string>} */
-	const ofRecurrent = { "encoder.cells": "memory", "decoder.cells": `decoder.layers.${app.config.num_decoder_layers - 1}.state`, "decoder.cross_attention": "decoder.attention.context" };
-	const cells = isRecurrent(app.doc) && ofRecurrent[box.id];
-	const name = cells || (layer ? (kind === "final" ? `${stack}.final_norm` : `${layer}.${inner || kind}.${last}`) : box.id === "linear" ? "logits" : box.id);
+	const name = box.id === "encoder.cells" ? "memory" : layer ? (kind === "final" ? `${stack}.final_norm` : `${layer}.${inner || kind}.${last}`) : box.id === "linear" ? "logits" : box.id;
 	const norm = norms[name];
 	if (norm === undefined) return null;
 	return caption("gradient", box.x + BOX_WIDTH / 2 - 3, box.y + (box.text.includes("|") ? 6.5 : 9), show(norm, 3), "end", { ...marks(norm, { name, index: [] }), "data-role": "gradient-norm" });

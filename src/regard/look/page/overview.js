@@ -139,9 +139,8 @@ export const overviewPanel = {
 				),
 			);
 		} else if (app.isReader) {
-			const pooled = doc.model.pooling === "cls" ? "First" : "Mean";
 			const open = button({ class: "small", onclick: () => app.go({ view: "vector", focus: "" }) }, "open ▸");
-			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), pooled, open), p("", `The ${pooled.toLowerCase()} of the rows is the vector of the sentence, with which a search compares passages.`)));
+			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), "Pooling", open), p("", "The rows make one vector of the sentence, with which a search compares passages.")));
 		}
 		return parts;
 	},

@@ -49,12 +49,12 @@ export const readingPanel = {
 	async draw(app) {
 		const memory = await app.tensor("memory");
 		const vector = sentenceVector(memory, app.doc);
-		const [pooled, of] = app.doc.model.pooling === "cls" ? ["first", "The first of them"] : ["mean", "Their mean"];
+		const pooled = app.doc.model.pooling === "cls" ? "first" : "mean";
 		/** @param {ArrayLike<number>} row */
 		const near = (row) => barCells(cosine(row, vector), cosine(row, vector));
 		const rows = tokenLabels(app.doc.source).map((label, i) => tableRow({ class: i === app.state.token ? "here" : "" }, label, ...near(memory.row(i))));
 		return [
-			lead(`The model reads the sentence and gives each token a vector in context. ${of}, scaled to length 1, is the vector of the sentence. Sentences that mean the same have vectors that point the same way.`),
+			lead(`The model reads the sentence and gives each token a vector in context. Their ${pooled}, scaled to length 1, is the vector of the sentence. Sentences that mean the same have vectors that point the same way.`),
 			card(
 				["From token vectors to one vector", codeLink(app, "memory")],
 				p("", "One row for each token, from the last layer; below, the vector of the sentence."),

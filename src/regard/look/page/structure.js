@@ -29,7 +29,7 @@ export function parsePath(path) {
 }
 
 /** Whether the model reads and writes token by token, with cells. @param {Doc} doc */
-export const isRecurrent = (doc) => ["lstm", "gru", "rnn"].includes(doc.model.config.architecture);
+export const isRecurrent = (doc) => "decoder.summary" in doc.tensors;
 
 /** @param {Doc} doc @param {string} stack */
 export function numLayers(doc, stack) {
@@ -102,7 +102,7 @@ export function describe(doc, place) {
 	const name = place.name.replace(/^grad:/, "");
 	const [position = 0, column = 0] = index.slice(-2);
 	const gradient = name === place.name ? "" : "gradient of ";
-	if (name.includes(":")) return `${gradient}the weight at ${index.length > 1 ? `row ${position}, column ${column}` : `place ${position}`}${gradient ? "" : " after the step"}.`;
+	if (name.includes(":")) return `${gradient}the weight at [${index.join(", ")}]${gradient ? "" : " after the step"}.`;
 	const part = parsePath(name);
 	const last = name.slice(name.lastIndexOf(".") + 1);
 	const tokenString = tokenLabels(sideOf(doc, name))[position] ?? position;

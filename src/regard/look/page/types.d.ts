@@ -134,7 +134,6 @@ interface Taken {
 	clip: number;
 	clipping: number;
 	has_moments: boolean;
-	averaged: boolean;
 }
 
 interface Probe {

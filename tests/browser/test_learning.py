@@ -68,8 +68,9 @@ def test_the_anti_diagonal_rises_over_the_slider(window: Window, server: Server,
     assert seen[0] < 0.3 and seen[-1] > 0.6, seen
 
 
-def test_the_output_follows_the_slider(window: Window, server: Server, folder: Path) -> None:
-    page = window.goto(address_of(server.url, "output"))
+def test_the_output_and_the_open_number_follow_the_slider(window: Window, server: Server, folder: Path) -> None:
+    name = "encoder.layers.0.feed_forward.hidden"
+    page = window.goto(address_of(server.url, "output", number=f"{name},2,5"))
     steps = list_snapshots(folder)
     expect(page.locator("#snapshot-told")).to_contain_text("the finished model")
     expect(page.locator("#sentence .to")).to_have_text(WRITTEN)
@@ -77,8 +78,12 @@ def test_the_output_follows_the_slider(window: Window, server: Server, folder: P
     for stop in (len(steps) // 2, len(steps) - 1):
         slide(page, stop)
         expect(page.locator("#snapshot-told")).to_contain_text(f"step {steps[stop]}")
+        run = server.session.learning(0, steps[stop])
         written.append(page.locator("#sentence .to").text_content())
-        assert written[-1] == server.session.learning(0, steps[stop]).translation
+        wanted = float(run.trace[name][2, 5])
+        expect(page.locator("#explanation [data-role=traced]")).to_have_attribute("data-value", str(wanted))
+        computed = page.locator("#explanation [data-role=computed]").get_attribute("data-value")
+        assert written[-1] == run.translation and float(computed or "nan") == pytest.approx(wanted, rel=1e-4)
     assert written[0] != written[1] == WRITTEN
 
 
@@ -121,19 +126,6 @@ def test_a_saved_file_has_the_slider_too(windows: Callable[..., Window], folder:
     assert page.locator("#ask-model option").count() == 1
 
 
-def test_the_open_number_follows_the_slider(window: Window, server: Server, folder: Path) -> None:
-    name = "encoder.layers.0.feed_forward.hidden"
-    page = window.goto(address_of(server.url, "feed-forward", number=f"{name},2,5"))
-    steps = list_snapshots(folder)
-    for stop in (0, len(steps) - 2):
-        slide(page, stop)
-        wanted = server.session.learning(0, steps[stop]).trace[name][2, 5]
-        number = page.locator("#explanation [data-role=traced]")
-        expect(number).to_have_attribute("data-value", str(float(wanted)))
-        computed = page.locator("#explanation [data-role=computed]").get_attribute("data-value")
-        assert float(computed or "nan") == pytest.approx(float(wanted), rel=1e-4)
-
-
 def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: Path) -> None:
     page = window.goto(address_of(server.url, "learning"))
     steps = list_snapshots(folder)
@@ -153,6 +145,8 @@ def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: 
         assert each.reads()
     page.locator("#panel figure.matrix canvas").first.press("Enter")
     dock = page.locator("#explanation")
+    whose = "gradient of decoder layer 1, cross-attention, head 1, weights: “<s>” → “a”."
+    expect(dock.locator(".dock-title strong")).to_have_text(whose)
     expect(dock.locator("[data-role=traced]")).to_be_visible()
     places = (dock.locator(f"[data-role={role}]") for role in ("traced", "computed"))
     traced, computed = (float(place.get_attribute("data-value") or "nan") for place in places)
@@ -162,5 +156,6 @@ def test_a_training_step_is_taken_apart(window: Window, server: Server, folder: 
     name = "decoder.layers.0.feed_forward.output.weight"
     page.locator("#gradient").select_option(f"after:{name}")
     page.locator(f"#panel figure[data-title='after:{name}'] canvas").press("Enter")
+    expect(dock.locator(".dock-title strong")).to_have_text("the weight at [0, 0] after the step.")
     expect(dock.locator(".dock-title")).to_contain_text("Adam's update")
     assert float(dock.locator("[data-role=traced]").get_attribute("data-value") or "nan") == run.step.after[name][0, 0]

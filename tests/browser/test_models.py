@@ -96,6 +96,8 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
         assert derived == {place["name"] for place in places}
     else:
         assert {"source.embedding", "target.input", "logits", "probabilities"} <= derived
+        expect(page.locator("#map .whole [id$='.cells']")).to_have_count(2)
+        expect(page.locator("#panel")).to_contain_text("Readingtoken by token, in both directions")
     views = views_of(page)
     assert {"overview", "embeddings", "output"} <= set(views)
     has_attention = VARIANTS[variant].get("attention") != "none"
@@ -165,8 +167,7 @@ def test_two_models_side_by_side(serve: Serve) -> None:
     both = Look(Session(make_subject(), SENTENCE, DECODE, other))
     page = serve(both, "compare")
     open_tables(page)
-    first, second = both.session.original, both.session.second
-    assert second is not None
+    first, second = both.session.unchanged
     for run in (first, second):
         card = page.locator(f"#panel section[data-run='{run.number}']")
         expect(card.locator(".versus b")).to_have_text(run.translation)

@@ -9,9 +9,8 @@ import pytest
 from browser.reading import assert_traced, reads_as, script, shown_in
 from playwright.sync_api import Locator, Page, expect
 
-from regard.look.effects import probability
+from regard.look.effects import pca, probability
 from regard.look.run import Run
-from regard.look.server import pca
 
 Show = Callable[..., Page]
 CROSS = "decoder.layers.1.cross_attention"

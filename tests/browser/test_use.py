@@ -196,7 +196,12 @@ def test_narrow_pages_do_not_scroll_sideways(show: Show) -> None:
         assert small == 0
     page.click("#start-tour")
     expect(page.locator("#tour")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for text, said in (("anticonstitutionnellement" * 8, "looks most at"), ("これは日本語の文です。", "it is copied")):
+        page.fill("#ask-text", text)
+        page.keyboard.press("Enter")
+        expect(page.locator("#sentence .from")).to_have_text(text)
+        expect(page.locator("#panel")).to_contain_text(said)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.set_viewport_size({"width": 1280, "height": 900})
 
 

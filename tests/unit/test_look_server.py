@@ -16,8 +16,8 @@ from web_fixtures import serving
 import regard
 from regard.config import DecodeConfig
 from regard.look.document import document
-from regard.look.effects import probability
-from regard.look.server import Server, neighbours, page_names, pca
+from regard.look.effects import neighbours, pca, probability
+from regard.look.server import Server, page_names
 from regard.look.session import Session
 from regard.translate.trace import trace_pair
 
@@ -106,17 +106,14 @@ def test_questions_are_answered_and_the_answers_computed_again(server: Server, s
     for wrong in ("token=1&side=both", "token=99999&side=source"):
         refused(server, 400, f"/api/neighbours?{wrong}")
     # The product is what the model gives the word when it stands there: the same as one pass over it.
-    run = session.original
     asked = probability(run, 2, "September Africa")
     assert len(asked["tokens"]) > 1
     trace = trace_pair(run.subject.network, run.source, [*run.output[:2], *asked["tokens"]])
     expected = [trace["probabilities"][2 + place, token] for place, token in enumerate(asked["tokens"])]
     np.testing.assert_allclose(asked["probabilities"], expected, rtol=1e-4)
-    answer = pca(session.original)
-    trace = session.original.trace
-    points = np.concatenate([trace["source.embedding"], trace["target.embedding"]])
-    assert len(answer["source"]) == len(trace["source.tokens"])
-    assert len(answer["target"]) == len(trace["target.tokens"])
+    answer, points = pca(run), np.concatenate([run.trace["source.embedding"], run.trace["target.embedding"]])
+    for side in ("source", "target"):
+        assert len(answer[side]) == len(run.trace[f"{side}.tokens"])
     plane = np.array(answer["source"] + answer["target"])
     spread = np.sort(np.linalg.eigvalsh(np.cov(points.T.astype(np.float64))))[::-1]
     np.testing.assert_allclose(plane.var(axis=0, ddof=1), spread[:2], rtol=1e-6)
@@ -156,18 +153,16 @@ def test_the_code_of_every_box_is_a_page_with_its_line_marked(server: Server, se
 
 def test_what_is_not_there_or_no_change_is_said_in_json(server: Server) -> None:
     assert "nothing" in refused(server, 404, "/api/tensor/nothing")
-    refused(server, 404, "/api/tensor/param:nothing")
-    refused(server, 404, "/api/tensor/steps.0.beams")
-    refused(server, 404, "/api/nothing")
-    refused(server, 404, "/nothing.js")
     refused(server, 404, "/api/document", {"edits": []})
+    nowhere = ("/api/tensor/param:nothing", "/api/tensor/steps.0.beams", "/api/nothing", "/nothing.js")
     # Nothing outside the page is given out.
-    for path in ("/../server.py", "/..%2fserver.py", "//etc/passwd", "/..\\server.py", "/."):
+    outside = ("/../server.py", "/..%2fserver.py", "//etc/passwd", "/..\\server.py", "/.", "/index.html%00.js")
+    for path in (*nowhere, *outside):
         refused(server, 404, path)
-    refused(server, 404, "/index.html%00.js")
     assert ask(server, "/api/whatif", '{"edits": []}', {"Content-Type": "text/plain"}).status == 400
     for body in ("{", "[]", '{"edits": 1}', '{"edits": [1]}', '{"edits": [{"kind": "x"}]}'):
         refused(server, 400, "/api/whatif", body)
+    assert '"passages": "..."' in refused(server, 400, "/api/nearest", '{"passages": 1}')
     # What is too long is not read: it is refused by the length it announces.
     refused(server, 400, "/api/whatif", "x", **{"Content-Length": str((1 << 20) + 1)})
 

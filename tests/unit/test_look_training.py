@@ -147,9 +147,7 @@ def test_a_run_is_served_while_it_trains(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("look", [False, True])
-def test_who_wants_to_look_gets_snapshots_of_any_model(
-    look: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_keeps_snapshots_of_any_model(look: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int | None] = []
     monkeypatch.setattr(training, "train", lambda request, *_, **__: asked.append(request.train.snapshots))
     cli.train(tmp_path, look=look)

@@ -1,5 +1,7 @@
 """What if: each change does what it says, the search follows, and the original stays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from look_fixtures import SENTENCE, make_session, make_subject, tokenizer
@@ -197,6 +199,11 @@ def test_a_model_that_only_reads_has_a_vector_and_passages_near_it() -> None:
     assert [each["text"] for each in found] == [text for text, _ in wanted]
     # The search's own engine rounds to bytes.
     np.testing.assert_allclose([each["cosine"] for each in found], [cosine for _, cosine in wanted], atol=0.01)
+    # A model whose sentence vector is its first token's, [CLS].
+    first = replace(run, subject=replace(run.subject, manifest=replace(run.subject.manifest, pooling="cls")))
+    memories = (run.trace["memory"], look_at(find_model("search"), passages[1]).trace["memory"])
+    left, right = (memory[0] / np.linalg.norm(memory[0]) for memory in memories)
+    assert nearest(first, passages[1:2])["passages"][0]["cosine"] == pytest.approx(left @ right, abs=1e-5)
     effects = head_effects(run, "encoder.layers.0.self_attention")["effects"]
     assert all(-0.5 < effect < 0 for [effect] in effects)
     with pytest.raises(UsageError, match="passages must be 1 to 100"):

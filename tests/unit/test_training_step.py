@@ -19,13 +19,13 @@ SOURCE, TARGET, SMOOTHING = [301, 17, 230, 3], [44, 270, 301, 25, 9], 0.1
 SETTINGS = TrainConfig(label_smoothing=SMOOTHING, weight_decay=0.03, clip=0.5)
 VARIANTS: dict[str, dict[str, Any]] = {
     "the paper's": {},
-    "pre-norm, RMS, grouped heads": dict(
-        norm_placement="pre", norm="rms", num_heads=6, num_key_value_heads=2, tied="none"
-    ),
+    "pre-norm, RMS, grouped heads": dict(norm_placement="pre", norm="rms", num_heads=6, num_key_value_heads=2),
     "rotary": dict(position="rotary", norm_placement="pre", biases="query-key-value", rotary_base=7.0),
+    "gated, learned positions": dict(feed_forward="gated-silu", position="learned", tied="none"),
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "over the batch": dict(norm="batch"),
+    "a table of distances": dict(position="relative"),
     "a norm of embeddings": dict(embedding_norm=True, output_bias=True),
     "norms of queries": dict(architecture="decoder-only", query_key_norm=True, position="rotary"),
 }

@@ -34,22 +34,20 @@ class AttentionView:
     def document(self) -> dict[str, Any]:
         """The document of a run that has no numbers but the weights."""
 
-        def layers(stack: str) -> int:
-            return len({name.split(".")[2] for name in self.weights if name.startswith(stack)})
-
-        only = "decoder-only" if layers("decoder") else "encoder-only"
+        counts = {
+            stack: len({name.split(".")[2] for name in self.weights if name.startswith(stack)})
+            for stack in ("encoder", "decoder")
+        }
         both = self.source is not None and self.target is not None
-        architecture = "encoder-decoder" if both else only
+        architecture = "encoder-decoder" if both else "decoder-only" if counts["decoder"] else "encoder-only"
         own = [e for name, e in self.weights.items() if name.startswith("decoder") and "self_attention" in name]
         hides = bool(own) and not any(np.triu(each, 1).any() for each in own)
         config = {
             "architecture": architecture,
-            "num_encoder_layers": layers("encoder"),
-            "num_decoder_layers": layers("decoder"),
+            **{f"num_{stack}_layers": count for stack, count in counts.items()},
             "num_heads": max(len(value) for value in self.weights.values()),
             # Nothing else of the model was given.
-            **dict.fromkeys(("d_model", "d_ff", "source_vocab_size", "target_vocab_size"), 0),
-            **dict.fromkeys(("max_positions", "norm_epsilon"), 0),
+            **dict.fromkeys("d_model d_ff source_vocab_size target_vocab_size max_positions norm_epsilon".split(), 0),
             **dict.fromkeys(("norm", "norm_placement", "feed_forward", "tied"), ""),
             "position": "none",
             "embedding_norm": False,
@@ -63,13 +61,9 @@ class AttentionView:
             "target": _side(self.target),
             "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
             "hidden": {"encoder.self": None, "decoder.self": "future" if hides else None, "cross": None},
-            "steps": [],
-            "hypotheses": [],
-            "output": [],
-            "parameters": {},
-            "code": {},
-            "changes": None,
-            "compare": None,
+            **{name: [] for name in ("steps", "hypotheses", "output")},
+            **{name: {} for name in ("parameters", "code")},
+            **dict.fromkeys(("changes", "compare")),
         }
 
 
@@ -137,6 +131,6 @@ def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:
     """The words of a side; each token is one."""
     if tokens is None:
         return None
-    numbers = list(range(len(tokens)))
-    words = [[i, i] for i in numbers]
-    return {"text": " ".join(tokens), "tokens": numbers, "token_strings": list(tokens), "words": words}
+    numbers = range(len(tokens))
+    described = {"text": " ".join(tokens), "tokens": list(numbers), "token_strings": list(tokens)}
+    return described | {"words": [[i, i] for i in numbers]}

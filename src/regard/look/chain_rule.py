@@ -8,17 +8,21 @@ import math
 from typing import Any
 
 import numpy as np
+import torch
 
 from regard.errors import UsageError
 from regard.folder.tensors import tied_names
-from regard.look.derivation import DerivationSheet, Index
+from regard.look.derivation import DerivationSheet, Index, sub_layers
 from regard.look.training_step import AFTER, GRADIENT, WEIGHT
+from regard.model.feedforward import ACTIVATIONS
 from regard.train.optimizer import is_orthogonal
 
 MOST_TERMS = 24  # Terms of a sum that are shown, the largest; of more the rest is one line.
 Derivation = dict[str, Any]
-_READ = frozenset("output concatenated activated residual norm final_norm input embedding memory".split())
-"""values whose readers `DataFlow.uses` tells"""
+_READ = frozenset(
+    "output concatenated activated residual norm final_norm input embedding position position_bias memory".split()
+)
+"""values whose readers `DataFlow` knows"""
 
 
 class NotTakenApart(Exception):
@@ -29,7 +33,7 @@ class ChainRule(DerivationSheet):
     """The derivation of a gradient, or of an updated weight."""
 
     def derive(self, name: str, index: Index) -> Derivation:
-        """The derivation of a gradient or of an updated weight, in the form that the page shows."""
+        """The derivation in the form that the page shows."""
         array = self.step.tensor(name)
         if array is None or len(index) != array.ndim or any(i >= n for i, n in zip(index, array.shape, strict=True)):
             raise UsageError(f"a number must be one of a gradient's: got {name!r} at {list(index)}; choose another")
@@ -37,8 +41,7 @@ class ChainRule(DerivationSheet):
         try:
             self._write_down(name, inner, index)
         except NotTakenApart as reason:
-            self.terms, self.lines, self.columns, self.formula = [], [], [], ""
-            self.sentence = str(reason)
+            self.terms, self.lines, self.columns, self.formula, self.sentence = [], [], [], "", str(reason)
         self.terms.sort(key=lambda term: -abs(term["result"]))
         if rest := self.terms[MOST_TERMS:]:
             self._line(f"the other {len(rest)} terms together", sum(term["result"] for term in rest))
@@ -67,25 +70,26 @@ class ChainRule(DerivationSheet):
         path, _, last = name.rpartition(".")
         if name == "logits":
             return self._logit(index)
-        square = {"weights": self._weights, "masked": self._masked, "scaled": self._scaled, "scores": self._scores}
-        if last in square and path:
-            return square[last](path, index)
+        rules = {"weights": self._weights, "masked": self._masked, "scaled": self._scaled, "scores": self._scores}
+        rules["context"] = self._context
+        if last in rules:
+            return rules[last](path, index)
         if last in ("query", "key", "value"):
             return self._projected(path, last, index)
-        if last in ("context", "hidden", "gate"):
-            return self._inside(path, last, index)
+        if last in ("hidden", "gate") and path.endswith("feed_forward"):
+            return self._activated(path, last, index)
         if last in _READ:
             self._explain("Through everything that reads it.", "gradient = Σ gradient of a reader × its weight")
-            uses = self.flow.uses(name)
-            if not uses:
+            readers = self.flow.readers(name)
+            if not readers:
                 raise NotTakenApart("Gradients through the norm of an embedding are shown, and not taken apart.")
-            for kind, reader, *weight in uses:
+            for kind, reader in readers:
                 if kind == "same":
                     self._same(reader, index)
                 elif kind == "norm":
                     self._through_norm(name, reader, *index)
                 else:
-                    self._through_linear(reader, weight[0], *index)
+                    self._through_linear(reader, *index)
         return None
 
     def _logit(self, index: Index) -> None:
@@ -94,9 +98,7 @@ class ChainRule(DerivationSheet):
         probability = math.exp(logits[token] - logits.max()) / np.exp(logits - logits.max()).sum()
         smoothing, vocab_size, count = self.step.smoothing, len(logits), len(self.step.correct)
         wanted = smoothing / vocab_size + (1 - smoothing) * (token == self.step.correct[position])
-        self._explain(
-            "Softmax and loss together: what the model said, less what it should have said.", "(p − q) / positions"
-        )
+        self._explain("Softmax and loss together: what the model said, less what was wanted.", "(p − q) / positions")
         self._line("p, the model's probability", probability, "probabilities", index)
         self._line("q, what was wanted" + (" (label smoothing)" if smoothing else ""), wanted)
         self._line("positions", count)
@@ -119,9 +121,7 @@ class ChainRule(DerivationSheet):
         self.result = self._line("its weight", float(weights[key]), name, index) * (own - self.result)
 
     def _scaled(self, path: str, index: Index) -> None:
-        self._explain(
-            "A mask adds 0 or −∞ and a bias adds a constant: the gradient passes where the word is seen.", "the same"
-        )
+        self._explain("The mask adds 0 where the word is seen, and a bias adds a constant.", "the same")
         self._same(f"{path}.masked", index)
 
     def _scores(self, path: str, index: Index) -> None:
@@ -131,9 +131,7 @@ class ChainRule(DerivationSheet):
 
     def _projected(self, path: str, last: str, index: Index) -> None:
         head, position, feature = index
-        self._explain(
-            f"Through every product that this {last} is part of.", "Σ gradient of the product × the other factor"
-        )
+        self._explain(f"Through every product that this {last} is part of.", "Σ gradient of the product × other factor")
         if last == "query":
             for j in range(self._values(f"{path}.scores").shape[2]):
                 other = (f"{path}.key", (self._shared(head), j, feature))
@@ -148,20 +146,34 @@ class ChainRule(DerivationSheet):
                     factors = (f"{path}.context", (own, i, feature)), (f"{path}.weights", (own, i, position))
                 self._product(f"head {own + 1}, {i}", *factors)
 
-    def _inside(self, path: str, last: str, index: Index) -> None:
-        if last == "context":
-            head, position, feature = index
-            self._explain("The heads are concatenated; the number is the same.", "the same")
-            self._same(f"{path}.concatenated", (position, head * self._values(f"{path}.context").shape[2] + feature))
-        elif self.config.feed_forward == "relu" and path.endswith("feed_forward"):
-            self._explain("max(0, x) lets the gradient pass where x is positive.", "gradient of activated, or 0")
-            hidden = self._line("hidden", float(self._values(f"{path}.hidden")[index]), f"{path}.hidden", index)
-            self._same(f"{path}.activated", index)
-            self.result *= hidden > 0
+    def _context(self, path: str, index: Index) -> None:
+        head, position, feature = index
+        self._explain("The heads are concatenated; the number is the same.", "the same")
+        self._same(f"{path}.concatenated", (position, head * self._values(f"{path}.context").shape[2] + feature))
 
-    def _through_linear(self, reader: str, weight: str, position: int, feature: int) -> None:
+    def _activated(self, path: str, last: str, index: Index) -> None:
+        kind, name = self.config.feed_forward.removeprefix("gated-"), f"{path}.hidden"
+        hidden = torch.tensor(self._values(name)[index], requires_grad=True)
+        with torch.enable_grad():
+            activated = ACTIVATIONS[kind](hidden)
+        [slope] = torch.autograd.grad(activated, hidden)
+        self._same(f"{path}.activated", index)
+        self._line("hidden", hidden.item(), name, index)
+        if last == "gate":
+            self._explain("The gate is multiplied with the activation.", f"gradient of activated × {kind}(hidden)")
+            self.result *= self._line(f"{kind} of hidden", activated.item())
+            return
+        times_gate = " × gate" * self.config.is_gated
+        self._explain(f"Through {kind}, as far as it slopes there.", f"gradient of activated × slope{times_gate}")
+        self.result *= self._line(f"slope of {kind} there", slope.item())
+        if times_gate:
+            gate = f"{path}.gate"
+            self.result *= self._line("gate", float(self._values(gate)[index]), gate, index)
+
+    def _through_linear(self, reader: str, position: int, feature: int) -> None:
         self._check_passes(reader)
         array, last = self._values(reader), reader.rpartition(".")[2]
+        weight = "output.weight" if reader == "logits" else f"{reader}.weight"
         weight = WEIGHT + tied_names(self.config).get(weight, weight)
         for j in range(math.prod(array.shape) // array.shape[-2]):
             index = (position, j) if array.ndim == 2 else (j // array.shape[2], position, j % array.shape[2])
@@ -201,16 +213,11 @@ class ChainRule(DerivationSheet):
         path, _, last = part.rpartition(".")
         if name == "output.bias":
             self._sum_over_positions("logits", "", index)
-        elif last == "final_norm" or (last == "norm" and path in self.flow.parts(path.split(".")[0])):
+        elif last == "final_norm" or (last == "norm" and path in sub_layers(self.config, path.split(".")[0])):
             self._gain(path, part, kind, index)
         elif path and last in ("query", "key", "value", "hidden", "gate", "output"):
             self._check_passes(part)
-            read = {"output": f"{path}.concatenated", "key": "memory", "value": "memory"}.get(last, "")
-            if last == "output" and path.endswith("feed_forward"):
-                read = f"{path}.activated"
-            elif last != "output" and not (read and path.endswith("cross_attention")):
-                read = f"{path}.norm" if self.is_pre else self.flow.into(path)
-            self._sum_over_positions(part, read if kind == "weight" else "", index)
+            self._sum_over_positions(part, self.flow.input_of(part) if kind == "weight" else "", index)
         for alias in [name, *(alias for alias, first in tied_names(self.config).items() if first == name)]:
             side = alias.split(".")[0]
             if alias == "output.weight":
@@ -223,6 +230,11 @@ class ChainRule(DerivationSheet):
                 for i in np.flatnonzero(self.step.trace[f"{side}.tokens"] == index[0]).tolist():
                     operand = self._operand(f"{GRADIENT}{side}.embedding", (i, index[1]))
                     self._term(f"{side} position {i}", [operand, {"value": scale}])
+            elif alias == f"{side}.position.weight":
+                self._explain("Each position adds its own row to the embedding there.", "Σ gradient of the position")
+                for i in range(len(self.step.trace[f"{side}.tokens"])):
+                    if min(i, self.config.max_positions - 1) == index[0]:
+                        self._same(f"{side}.position", (i, index[1]))
 
     def _gain(self, path: str, norm: str, kind: str, index: Index) -> None:
         self._check_norm()
@@ -237,9 +249,7 @@ class ChainRule(DerivationSheet):
             raise NotTakenApart("Gradients through a norm over the batch are shown, and not taken apart.")
 
     def _sum_over_positions(self, output: str, read: str, index: Index) -> None:
-        self._explain(
-            "The same weight is used at every position: its gradient is the sum.", "Σ gradient of the output × input"
-        )
+        self._explain("A weight is used at every position: the sum of all.", "Σ gradient of the output × input")
         array, row = self._values(output), index[0]
         for i in range(array.shape[-2]):
             place = (i, row) if array.ndim == 2 else (row // array.shape[2], i, row % array.shape[2])
@@ -249,9 +259,7 @@ class ChainRule(DerivationSheet):
         """Adam: Kingma and Ba 2015, algorithm 1, with the decoupled decay of Loshchilov and Hutter 2019."""
         step, settings = self.step, self.step.settings
         if is_orthogonal(name, step.weights[name].ndim, settings):
-            raise NotTakenApart(
-                "Muon's update is the whole matrix made orthogonal; it is not taken apart. Its momentum begins at 0 here."
-            )
+            raise NotTakenApart("Muon's update is the whole matrix made orthogonal. Its momentum begins at 0 here.")
         gradient = float(step.gradients[WEIGHT + name][index])
         first, second = (float(each[name][index]) if name in each else 0.0 for each in step.moments)
         self._explain("Adam's update of this weight.", "w − rate × m̂ / (√v̂ + ε)")

@@ -1,4 +1,4 @@
-"""The arithmetic of one number of a training step, written down, and which value reads which: its way through the model."""
+"""The arithmetic of one number of a training step, written down, and which value of a Transformer reads which."""
 
 import math
 from collections.abc import Sequence
@@ -12,67 +12,82 @@ from regard.look.training_step import GRADIENT, WEIGHT, TrainingStep
 from regard.model.position import rotation
 
 Index = tuple[int, ...]
+Reader = tuple[str, str]  # "same" (the number again), "norm" or "linear", and the name of the value
+
+
+def sub_layers(config: ModelConfig, stack: str) -> list[str]:
+    """The paths of the sub-layers of a stack, in their order."""
+    cross = ["cross_attention"] * (stack == "decoder" and config.has_encoder)
+    kinds = ["self_attention", *cross, "feed_forward"]
+    num_layers = config.num_layers[-1 if stack == "decoder" else 0]
+    return [f"{stack}.layers.{i}.{kind}" for i in range(num_layers) for kind in kinds]
 
 
 class DataFlow:
-    """The readers of each value of the trace: the sub-layers of a Transformer's stacks, and the residual stream between."""
+    """The readers of each value of the trace: sub-layers, and the residual stream between them."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config, self.is_pre = config, config.norm_placement == "pre"
 
-    def uses(self, name: str) -> list[tuple[str, ...]]:
-        """What reads a value: the same number elsewhere, a norm, or a linear map with its weight."""
+    def readers(self, name: str) -> list[Reader]:
+        """What reads a value; nothing, where the norm of an embedding does."""
         path, _, last = name.rpartition(".")
-        parts = self.parts(path.split(".")[0])
+        parts = sub_layers(self.config, path.split(".")[0])
         if name == "memory":
-            crosses = [part for part in self.parts("decoder") if part.endswith("cross_attention")]
-            maps = [f"{part}.{kind}" for part in crosses for kind in ("key", "value")]
-            return [("linear", each, f"{each}.weight") for each in maps]
-        if last == "embedding":
-            return [("same", f"{path}.input")] if not self.config.embedding_norm else []
+            crosses = [part for part in sub_layers(self.config, "decoder") if part.endswith("cross_attention")]
+            return [("linear", f"{part}.{kind}") for part in crosses for kind in ("key", "value")]
+        if last == "position_bias":
+            return [("same", f"{part}.masked") for part in parts if part.endswith("self_attention")]
+        if last in ("embedding", "position"):
+            return [] if self.config.embedding_norm else [("same", f"{path}.input")]
         if last == "input":
-            return self.stream(self.parts("encoder" if path == "source" else "decoder"), 0)
+            return self._of_stream(sub_layers(self.config, "encoder" if path == "source" else "decoder"), 0)
         if last == "final_norm":
-            return self.end(path)
+            return self._of_stack(path)
         if last in ("concatenated", "activated"):
-            return [("linear", f"{path}.output", f"{path}.output.weight")]
+            return [("linear", f"{path}.output")]
         if last == "output":
             return [("same", f"{path}.residual")]
         if path not in parts:
             return []
+        after = self._of_stream(parts, parts.index(path) + 1)
         if last == "residual":
-            return self.stream(parts, parts.index(path) + 1) if self.is_pre else [("norm", f"{path}.norm")]
-        return self.readers(path) if self.is_pre else self.stream(parts, parts.index(path) + 1)
+            return after if self.is_pre else [("norm", f"{path}.norm")]
+        return self._of_input(path) if self.is_pre else after
 
-    def stream(self, parts: Sequence[str], place: int) -> list[tuple[str, ...]]:
+    def _of_stream(self, parts: Sequence[str], place: int) -> list[Reader]:
         """What reads the residual stream where it enters a sub-layer, or leaves the last."""
         if place < len(parts):
-            reads = [("norm", f"{parts[place]}.norm")] if self.is_pre else self.readers(parts[place])
+            reads = [("norm", f"{parts[place]}.norm")] if self.is_pre else self._of_input(parts[place])
             return [*reads, ("same", f"{parts[place]}.residual")]
         stack = parts[0].split(".")[0]
-        return [("norm", f"{stack}.final_norm")] if self.is_pre else self.end(stack)
+        return [("norm", f"{stack}.final_norm")] if self.is_pre else self._of_stack(stack)
 
-    def end(self, stack: str) -> list[tuple[str, ...]]:
+    def _of_stack(self, stack: str) -> list[Reader]:
+        """What reads the output of a stack."""
         is_last = stack == "decoder" or not self.config.has_decoder
-        return [("linear", "logits", "output.weight")] if is_last else [("same", "memory")]
+        return [("linear", "logits")] if is_last else [("same", "memory")]
 
-    def readers(self, part: str) -> list[tuple[str, ...]]:
+    def _of_input(self, part: str) -> list[Reader]:
+        """The linear maps that read what enters a sub-layer."""
         kinds = ["hidden", *["gate"] * self.config.is_gated]
         if not part.endswith("feed_forward"):
             kinds = ["query"] if part.endswith("cross_attention") else ["query", "key", "value"]
-        return [("linear", f"{part}.{kind}", f"{part}.{kind}.weight") for kind in kinds]
+        return [("linear", f"{part}.{kind}") for kind in kinds]
 
-    def parts(self, stack: str) -> list[str]:
-        """The sub-layers of a stack, in their order."""
-        cross = ["cross_attention"] * (stack == "decoder" and self.config.has_encoder)
-        kinds = ["self_attention", *cross, "feed_forward"]
-        num_layers = self.config.num_layers[-1 if stack == "decoder" else 0]
-        return [f"{stack}.layers.{i}.{kind}" for i in range(num_layers) for kind in kinds]
+    def input_of(self, map: str) -> str:
+        """What a linear map of a sub-layer reads."""
+        path, _, last = map.rpartition(".")
+        if last == "output":
+            return f"{path}.activated" if path.endswith("feed_forward") else f"{path}.concatenated"
+        if last in ("key", "value") and path.endswith("cross_attention"):
+            return "memory"
+        return f"{path}.norm" if self.is_pre else self.into(path)
 
     def into(self, part: str) -> str:
         """The residual stream where it enters a sub-layer, or leaves a stack; without a name, the last."""
         stack = part.split(".")[0] or ("decoder" if self.config.has_decoder else "encoder")
-        parts = self.parts(stack)
+        parts = sub_layers(self.config, stack)
         place, last = parts.index(part) if part in parts else len(parts), "residual" if self.is_pre else "norm"
         return f"{parts[place - 1]}.{last}" if place else ("source.input" if stack == "encoder" else "target.input")
 

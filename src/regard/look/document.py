@@ -34,8 +34,8 @@ Document = dict[str, Any]
 
 def document(session: Session, number: int = 0) -> Document:
     """The document of a run; that of the original contains the second model's, where there is one."""
-    second = session.second if number == 0 else None
-    return {**describe(session.run(number)), "compare": describe(second) if second else None}
+    second = [describe(run) for run in session.unchanged[1:] if number == 0]
+    return {**describe(session.run(number)), "compare": second[0] if second else None}
 
 
 def describe(run: Run) -> Document:
@@ -63,9 +63,10 @@ def describe(run: Run) -> Document:
             "architecture": config.architecture,
             "config": to_dict(config) | _of_heads(config),
             "num_parameters": sum(each.numel() for each in subject.network.parameters()),
-            "source_language": subject.manifest.source_language,
-            "target_language": subject.manifest.target_language,
-            "task": subject.manifest.task,
+            **{
+                name: getattr(subject.manifest, name)
+                for name in ("source_language", "target_language", "task", "pooling")
+            },
             "mask": subject.manifest.tokenizer.mask,
             "step": subject.step,
         },
@@ -95,21 +96,23 @@ def describe(run: Run) -> Document:
 
 def _hypotheses(run: Run) -> list[Document]:
     """The outputs that the search found, best first."""
-    target, found = run.subject.target, []
-    for each in run.found.hypotheses:
-        written = {"token_strings": target.token_strings(each.tokens), "text": target.decode(each.tokens)}
-        scores = {"score": each.score, "log_probability": each.log_probability, "stop": each.stop}
-        found.append({"tokens": each.tokens, **written, **scores})
-    return found
+    target = run.subject.target
+    return [
+        {name: getattr(each, name) for name in ("tokens", "score", "log_probability", "stop")}
+        | {"token_strings": target.token_strings(each.tokens), "text": target.decode(each.tokens)}
+        for each in run.found.hypotheses
+    ]
 
 
 def _of_heads(config: ModelConfig) -> Document:
     """What follows from the settings: heads, how many share a key, the angles of rotary pairs, and the slopes of ALiBi."""
     if config.is_recurrent:
         return {"num_heads": 1}
-    turns = rotary_frequencies(config).tolist() if config.position == "rotary" else []
-    falls = slopes(config.num_heads).tolist() if config.position == "alibi" else None
-    return {"queries_per_key": config.num_heads // config.num_key_heads, "rotary_frequencies": turns, "slopes": falls}
+    return {
+        "queries_per_key": config.num_heads // config.num_key_heads,
+        "rotary_frequencies": rotary_frequencies(config).tolist() if config.position == "rotary" else [],
+        "slopes": slopes(config.num_heads).tolist() if config.position == "alibi" else None,
+    }
 
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
@@ -121,17 +124,15 @@ def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document
 
 def _steps(run: Run) -> list[Document]:
     """The search: the hypotheses before each step, and the tokens that the model proposed."""
-    target = run.subject.target
+    strings_of, before = run.subject.target.token_strings, dict[tuple[int, ...], int]()
     steps: list[Document] = []
-    before: dict[tuple[int, ...], int] = {}
     for record in run.found.history:
         beams = []
         for tokens, score in zip(record.beams, record.scores, strict=True):
-            strings, parent = target.token_strings(tokens), before.get(tuple(tokens[:-1])) if tokens else None
-            beams.append({"tokens": tokens, "token_strings": strings, "score": score, "parent": parent})
+            parent = before.get(tuple(tokens[:-1])) if tokens else None
+            beams.append({"tokens": tokens, "token_strings": strings_of(tokens), "score": score, "parent": parent})
         proposed = zip(record.top_tokens, record.top_probabilities, strict=True)
-        top = [named(run.subject, *tokens) for tokens in proposed]
-        steps.append({"beams": beams, "top": top})
+        steps.append({"beams": beams, "top": [named(run.subject, *tokens) for tokens in proposed]})
         before = {tuple(tokens): i for i, tokens in enumerate(record.beams)}
     return steps
 
@@ -141,9 +142,9 @@ def _output(run: Run) -> list[Document]:
     probabilities = run.trace["probabilities"]
     answers = []
     for row, token in zip(probabilities, run.at_places, strict=True):
-        best = np.argsort(-row, kind="stable")[:NUM_TOP]
+        best = np.argsort(-row, kind="stable")[:NUM_TOP].tolist()
         [chosen] = named(run.subject, [token], [row[token]])
-        answers.append({**chosen, "top": named(run.subject, best.tolist(), row[best].tolist())})
+        answers.append({**chosen, "top": named(run.subject, best, row[best])})
     return answers
 
 
@@ -156,11 +157,10 @@ def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> li
 @functools.cache
 def criteria(config: ModelConfig) -> Document:
     """For each of the four criteria, whether each scheme meets it and what was measured."""
-    verdicts = [judge(config, kind) for kind in _SCHEMES]
-    rows = []
-    for schemes in zip(*verdicts, strict=True):
-        answers = [{"holds": each.holds, "text": each.measured} for each in schemes]
-        rows.append({"criterion": schemes[0].criterion, "answers": answers})
+    rows = [
+        {"criterion": row[0].criterion, "answers": [{"holds": each.holds, "text": each.measured} for each in row]}
+        for row in zip(*(judge(config, kind) for kind in _SCHEMES), strict=True)
+    ]
     return {"schemes": list(_SCHEMES.values()), "rows": rows}
 
 
@@ -177,12 +177,10 @@ def places(is_recurrent: bool = False) -> dict[str, Document]:
     found: dict[str, Document] = {}
     for folder in ["model/recurrent", "model"] if is_recurrent else ["model"]:
         for path in sorted((_ROOT / folder).glob("*.py")):
-            for box in _KEPT.findall(text := path.read_text(encoding="utf-8")):
-                found.setdefault(box, _place(path, text, f'keep(trace, "{box}"'))
-    for box, (file, wanted) in {**_DEFINED["transformer"], **(_DEFINED["recurrent"] if is_recurrent else {})}.items():
-        path = _ROOT / f"{file}.py"
-        found[box] = _place(path, path.read_text(encoding="utf-8"), wanted)
-    return found
+            kept = _KEPT.findall(path.read_text(encoding="utf-8"))
+            found = {box: _place(path, f'keep(trace, "{box}"') for box in kept} | found
+    defined = _DEFINED["transformer"] | (_DEFINED["recurrent"] if is_recurrent else {})
+    return found | {box: _place(_ROOT / f"{file}.py", wanted) for box, (file, wanted) in defined.items()}
 
 
 def source_file(name: str) -> str:
@@ -190,7 +188,7 @@ def source_file(name: str) -> str:
     return (_ROOT / name.removeprefix("src/regard/")).read_text(encoding="utf-8")
 
 
-def _place(path: Path, text: str, wanted: str) -> Document:
+def _place(path: Path, wanted: str) -> Document:
     """The first line with the wanted text."""
-    line = text[: text.index(wanted)].count("\n") + 1
+    line = path.read_text(encoding="utf-8").partition(wanted)[0].count("\n") + 1
     return {"file": f"src/regard/{path.relative_to(_ROOT).as_posix()}", "line": line}

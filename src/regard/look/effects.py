@@ -1,4 +1,4 @@
-"""What the page asks beyond the trace: how much each head matters, how near a passage is, and weights in few numbers.
+"""What the page asks beyond the trace: how much each head matters, what lies near a token or a sentence, weights in few numbers.
 
 effect of a head = log-probability of the output with the head off - without that change
 
@@ -16,12 +16,14 @@ from torch import Tensor
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.look.run import Run
+from regard.look.subject import Subject
 from regard.look.training_step import WEIGHT
 from regard.look.whatif import check_attention
 from regard.search.encoder import normalised
 from regard.translate.trace import trace_copies, trace_pair
 
 MAX_PASSAGES = 100
+NUM_NEIGHBOURS = 8
 MAX_CELLS = 64  # rows and columns of a heat map of weights
 
 
@@ -38,8 +40,9 @@ def head_effects(run: Run, attention: str) -> dict[str, Any]:
     plan = replace(run.plan, edits=(*run.plan.edits, lambda first: {f"{attention}.context": each_without_one}))
     trace = trace_copies(network, run.source, run.output, plan.edits_at(0), num_heads)
     if not config.has_decoder:
-        vectors = normalised(trace["memory"].numpy().mean(axis=1))
-        return {"effects": [[float(each) - 1] for each in vectors @ sentence_vector(run)]}
+        own = sentence_vector(run.subject, run.trace["memory"])
+        vectors = [sentence_vector(run.subject, memory) for memory in trace["memory"].numpy()]
+        return {"effects": [[float(each @ own) - 1] for each in vectors]}
     places = range(run.num_given, len(run.at_places))
     tokens = run.at_places[run.num_given :]
     changed, before = trace["probabilities"].numpy()[:, places, tokens], run.trace["probabilities"][places, tokens]
@@ -47,9 +50,9 @@ def head_effects(run: Run, attention: str) -> dict[str, Any]:
     return {"effects": (np.log(np.maximum(changed, tiny)) - np.log(np.maximum(before, tiny))).tolist()}
 
 
-def sentence_vector(run: Run) -> np.ndarray:
-    """The vector that a search compares: the mean of the tokens' vectors, scaled to length 1."""
-    return normalised(run.trace["memory"].mean(axis=0))
+def sentence_vector(subject: Subject, memory: np.ndarray) -> np.ndarray:
+    """The vector that a search compares: the mean of the tokens' vectors, or the first, scaled to length 1."""
+    return normalised(memory[0] if subject.manifest.pooling == "cls" else memory.mean(axis=0))
 
 
 def probability(run: Run, step: int, text: str) -> dict[str, Any]:
@@ -71,14 +74,13 @@ def probability(run: Run, step: int, text: str) -> dict[str, Any]:
 
 def nearest(run: Run, passages: Sequence[str]) -> dict[str, Any]:
     """The cosine of each passage's vector with the sentence's, the nearest first."""
-    tokenizer, eos_id = run.subject.source, run.subject.config.eos_id
+    subject, longest = run.subject, run.subject.manifest.longest
     given = [text.strip() for text in passages if text.strip()]
-    ids = [[*tokenizer.beginning, *tokenizer.encode(text), eos_id] for text in given]
-    longest = run.subject.manifest.longest
+    ids = [[*tokens, subject.config.eos_id] for tokens in subject.source.encode_inputs(given)]
     if not 0 < len(ids) <= MAX_PASSAGES or max(map(len, ids)) > longest:
         raise UsageError(f"passages must be 1 to {MAX_PASSAGES}, each of at most {longest} tokens: give shorter ones")
-    vectors = [normalised(tokens.mean(axis=0)) for tokens in TorchEngine(run.subject.network).vectors(ids)]
-    cosines = [float(each @ sentence_vector(run)) for each in vectors]
+    own = sentence_vector(subject, run.trace["memory"])
+    cosines = [float(sentence_vector(subject, each) @ own) for each in TorchEngine(subject.network).vectors(ids)]
     best = sorted(zip(given, cosines, strict=True), key=lambda found: -found[1])
     return {"passages": [{"text": text, "cosine": cosine} for text, cosine in best]}
 
@@ -109,3 +111,29 @@ def _window(text: str, size: int) -> list[int]:
     if len(parts) != 2 or len(ends) != 2 or not ends[0] < ends[1] <= size:
         raise UsageError(f"a window must be of 0-{size}: got {text!r}; ask for a smaller one")
     return ends
+
+
+def neighbours(run: Run, token: int, side: str) -> dict[str, Any]:
+    """The tokens whose rows of the embedding table have the largest cosine with this one's."""
+    sides = run.sides
+    if side not in sides:
+        raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
+    table = run.subject.table(side)
+    if not 0 <= token < len(table):
+        raise UsageError(f"token must be from 0 to {len(table) - 1}: got {token}")
+    lengths = np.linalg.norm(table, axis=1)
+    cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
+    cosines[token] = -np.inf
+    near = np.argsort(-cosines, kind="stable")[: min(NUM_NEIGHBOURS, len(table) - 1)].tolist()
+    named = zip(near, run.subject.tokenizer(side).token_strings(near), cosines[near].tolist(), strict=True)
+    return {"neighbours": [dict(zip(("token", "token_string", "cosine"), each, strict=True)) for each in named]}
+
+
+def pca(run: Run) -> dict[str, Any]:
+    """The embeddings of the sentence in the plane of their first two principal components."""
+    points = np.concatenate([run.trace[f"{side}.embedding"] for side in run.sides]).astype(np.float64)
+    centred = points - points.mean(axis=0)
+    _, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    plane, explained = (centred @ axes[:2].T).tolist(), spread**2 / max((spread**2).sum(), 1e-30)
+    num_source = len(run.source)
+    return {"source": plane[:num_source], "target": plane[num_source:], "explained": explained[:2].tolist()}

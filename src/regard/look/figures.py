@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,40 +40,37 @@ def draw(run: Run) -> Figure:
     """Every head of every layer, the last attention with its tokens, and the probabilities."""
     from matplotlib.figure import Figure
 
-    described = describe(run)
-    groups = _groups(run)
-    num_layers = max((len(paths) for _, paths in groups), default=0)
+    described, groups = describe(run), _groups(run)
+    num_layers = max(map(len, groups.values()), default=0)
     heights = [num_layers + 1, 6, 3]
-    num_heads = sum(len(run.trace[f"{paths[0]}.weights"]) for _, paths in groups)
+    num_heads = sum(len(run.trace[f"{paths[0]}.weights"]) for paths in groups.values())
     figure = Figure(figsize=(max(14, 0.9 * num_heads), sum(heights)), layout="constrained")
     given = f"{run.text}  \u2192  " if run.source else ""
     figure.suptitle(given + run.translation)
     parts: Any = figure.subfigures(3, 1, height_ratios=heights)
     if groups:  # a model with one fixed vector has no attention
         tiles = parts[0].subplots(1, len(groups), squeeze=False)[0]
-        for axes, (title, paths) in zip(tiles, groups, strict=True):
+        for axes, (title, paths) in zip(tiles, groups.items(), strict=True):
             _draw_heads(axes, run, title, paths, num_layers)
-        _draw_words(parts[1].subplots(), run, described, groups[-1][1][-1])
+        _draw_words(parts[1].subplots(), run, described, paths[-1])
     _draw_output(parts[2].subplots(), described["output"])
     return figure
 
 
-def _groups(run: Run) -> list[tuple[str, list[str]]]:
-    crosses = cross_attentions(run.subject.config)
-    groups: dict[str, list[str]] = {}
+def _groups(run: Run) -> dict[str, list[str]]:
+    """The attentions of each kind, by its title."""
+    groups, crosses = defaultdict[str, list[str]](list), cross_attentions(run.subject.config)
     for path in attentions(run.subject.config):
-        title = "cross-attention" if path in crosses else f"{path.split('.')[0]} self-attention"
-        groups.setdefault(title, []).append(path)
-    return list(groups.items())
+        groups["cross-attention" if path in crosses else f"{path.split('.')[0]} self-attention"].append(path)
+    return groups
 
 
 def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_layers: int) -> None:
     """All layers (rows) and heads (columns) of one kind of attention, tile beside tile."""
-    layers = [run.trace[path + ".weights"] for path in paths]
-    num_heads, query_len, key_len = layers[0].shape
+    layers = np.stack([run.trace[path + ".weights"] for path in paths])
+    _, num_heads, query_len, key_len = layers.shape
     tiles = np.full((num_layers, num_heads, query_len + 1, key_len + 1), np.nan)
-    for layer, weights in enumerate(layers):
-        tiles[layer, :, :query_len, :key_len] = weights
+    tiles[: len(layers), :, :query_len, :key_len] = layers
     whole = tiles.transpose(0, 2, 1, 3).reshape(num_layers * (query_len + 1), -1)
     axes.imshow(whole, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     columns = [head * (key_len + 1) + (key_len - 1) / 2 for head in range(num_heads)]
@@ -85,9 +83,8 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
 
 def _draw_words(axes: Axes, run: Run, described: dict[str, Any], path: str) -> None:
     """The last attention: written tokens against the tokens they attend to."""
-    crosses = described["source"] is not None
     weights = run.trace[f"{path}.weights"].mean(axis=0)
-    keys = [_label(each) for each in described["source" if crosses else "target"]["token_strings"]]
+    keys = [_label(each) for each in (described["source"] or described["target"])["token_strings"]]
     next_tokens = [_label(each["token_string"]) for each in described["output"]]
     picture = axes.imshow(weights, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(keys)), keys, rotation=60, fontsize=8)

@@ -34,14 +34,15 @@ def served_live(folder: Path, opened: Callable[[str], object]) -> Iterator[threa
     servers: list[Server] = []
 
     def serve() -> None:
-        while not ends.wait(0.5):
-            if TrainingRun.at(folder):
-                budget = Budget()
-                servers.append(Server(partial(live_session, folder, budget), spend=budget.spend))
-                is_served.set()
-                opened(servers[0].url)
-                servers[0].serve_forever()
+        while not TrainingRun.at(folder):
+            if ends.wait(0.5):
                 return
+        budget = Budget()
+        with Server(partial(live_session, folder, budget), spend=budget.spend) as server:
+            servers.append(server)
+            is_served.set()
+            opened(server.url)
+            server.serve_forever()
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -53,5 +54,3 @@ def served_live(folder: Path, opened: Callable[[str], object]) -> Iterator[threa
             for server in servers:
                 server.shutdown()
             thread.join(0.1)
-        for server in servers:
-            server.server_close()

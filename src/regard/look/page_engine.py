@@ -1,6 +1,7 @@
 """What the page's own engine needs: its script, the rules of the pipeline, and models, carried or fetched."""
 
 import base64
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -52,18 +53,19 @@ def _parts(described: Document) -> set[str]:
     rare = {name for name in of_model if model.get(name) and model.get("type", "BPE") == "BPE"}
     added = [each for each in described.get("added_tokens", ()) if not each["special"]]
     rare |= {name for name in ("single_word", "lstrip", "rstrip") if any(each[name] for each in added)}
+    stages = [described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder")]
+    return rare | {model.get("type", "BPE")} | _kinds(stages)
 
-    def kinds(part: Any) -> set[str]:
-        if not isinstance(part, dict | list):
-            return set()
-        below = part if isinstance(part, list) else part.values()
-        own = {part["type"]} if isinstance(part, dict) and "type" in part else set()
-        if isinstance(part, dict) and (behavior := part.get("behavior", "Isolated")) not in ("Isolated", "Removed"):
-            own.add(behavior)
-        return own.union(*map(kinds, below))
 
-    stages = (described.get(name) for name in ("normalizer", "pre_tokenizer", "decoder"))
-    return rare.union({model.get("type", "BPE")}, *map(kinds, stages))
+def _kinds(part: Any) -> set[str]:
+    """The kinds of a stage and of all in it, and the ways to split that the page's engine lacks."""
+    if isinstance(part, list):
+        return set().union(*map(_kinds, part))
+    if not isinstance(part, dict):
+        return set()
+    own = {part["type"]} if "type" in part else set()
+    own |= {part.get("behavior", "Isolated")} - {"Isolated", "Removed"}
+    return own.union(*map(_kinds, part.values()))
 
 
 def script() -> str:
@@ -114,16 +116,13 @@ def carried_steps(session: Session) -> list[int]:
 def contents(session: Session) -> dict[str, str]:
     """The elements of a page that carries its models, by id."""
     found: dict[str, str] = {}
-    models: list[Any] = []
-    for number, run in enumerate(session.unchanged):
-        folder = run.subject.folder
-        assert folder is not None
 
-        def place(name: str, number: int = number, folder: Any = folder) -> dict[str, str]:
-            found[f"model-{number}-{name}"] = base64.b64encode((folder / name).read_bytes()).decode()
-            return {"id": f"model-{number}-{name}"}
+    def carried(run: Run, name: str) -> dict[str, str]:
+        assert run.subject.folder is not None
+        found[id := f"model-{run.model}-{name}"] = base64.b64encode((run.subject.folder / name).read_bytes()).decode()
+        return {"id": id}
 
-        models.append(model(run, place))
+    models = [model(run, functools.partial(carried, run)) for run in session.unchanged]
     for step in carried_steps(session):
         assert session.training
         files = {**models[0]["files"], "weights": {"id": f"model-0-{step}"}}

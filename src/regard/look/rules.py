@@ -37,8 +37,8 @@ def rules() -> dict[str, Any]:
     """For each module its constants: patterns as JavaScript, tables, words."""
     found: dict[str, Any] = {}
     for module in _CONSTANTS:
-        told = {name.lower(): _told(each) for name, each in vars(module).items() if name.isupper()}
-        found[module.__name__.rsplit(".", 1)[-1]] = {name: each for name, each in told.items() if each is not None}
+        constants = ((name.lower(), _as_json(each)) for name, each in vars(module).items() if name.isupper())
+        found[module.__name__.rsplit(".", 1)[-1]] = {name: each for name, each in constants if each is not None}
     forms = ("&#{};", "&#0{};", "&#x{:x};", "&#x{:X};")
     numbered = [form.format(code) for code in range(8300) for form in forms]
     entities = filter(normalise._ENTITY.fullmatch, [*(f"&{name}" for name in html5), *numbered])
@@ -48,15 +48,14 @@ def rules() -> dict[str, Any]:
     return found
 
 
-def _told(value: Any) -> Any:
-    """A constant as JSON; None for what the page has no use for."""
+def _as_json(value: Any) -> Any:
+    """A constant as JSON; None for one that the page does not read."""
     if isinstance(value, re.Pattern):
         return {"pattern": javascript(value)}
     if isinstance(value, dict):
-        return {chr(key) if isinstance(key, int) else str(key): _told(each) for key, each in value.items()}
+        return {chr(key) if isinstance(key, int) else str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, tuple | list | frozenset):
-        found = sorted(value) if isinstance(value, frozenset) else value
-        return [_told(each) for each in found]
+        return [_as_json(each) for each in (sorted(value) if isinstance(value, frozenset) else value)]
     return value if isinstance(value, str | int | float) else None
 
 
@@ -71,7 +70,7 @@ def javascript(pattern: re.Pattern[str]) -> str:
 
 
 class _Translation:
-    """One pattern; what must not be tried again is a group that is looked ahead at, and then read."""
+    """The translation of one pattern. JavaScript has no atomic groups: a lookahead captures the text, which is then matched."""
 
     def __init__(self) -> None:
         self.num_atomic = 0
@@ -83,15 +82,17 @@ class _Translation:
         inside = functools.partial(self.sequence, any_case=any_case)
         match code, value:
             case "LITERAL", _:
-                return f"[{_both(value)}]" if any_case and _both(value) != _sign(value) else _sign(value)
+                return (
+                    f"[{_both_cases(value)}]" if any_case and _both_cases(value) != _escaped(value) else _escaped(value)
+                )
             case "NOT_LITERAL", _:
-                return f"[^{_sign(value)}]"
+                return f"[^{_escaped(value)}]"
             case "ANY", _:
                 return r"[^\n]"
             case "AT", _:
                 return _ANCHORS[str(value)]
             case "IN", _:
-                return self.chosen(value, any_case)
+                return self.character_class(value, any_case)
             case "BRANCH", (_, branches):
                 return f"(?:{'|'.join(map(inside, branches))})"
             case "SUBPATTERN", (group, added, removed, items):
@@ -113,7 +114,7 @@ class _Translation:
         self.num_atomic += 1
         return rf"(?=(?<a{self.num_atomic}>{text}))\k<a{self.num_atomic}>"
 
-    def chosen(self, items: Any, any_case: bool) -> str:
+    def character_class(self, items: Any, any_case: bool) -> str:
         """A class of characters; the opposite of one inside it becomes an alternative."""
         parts, others, is_not = "", [], False
         for code, value in items:
@@ -121,26 +122,29 @@ class _Translation:
                 case "NEGATE":
                     is_not = True
                 case "LITERAL":
-                    parts += _both(value) if any_case else _sign(value)
+                    parts += _both_cases(value) if any_case else _escaped(value)
                 case "RANGE":
-                    parts += f"{_sign(value[0])}-{_sign(value[1])}"
+                    parts += f"{_escaped(value[0])}-{_escaped(value[1])}"
                 case "CATEGORY":
                     kind = str(value).removeprefix("CATEGORY_")
                     if kind.startswith("NOT_"):
                         others.append(f"[^{_CLASSES[kind[4:]]}]")
                     else:
                         parts += _CLASSES[kind]
+        own = f"[{'^' * is_not}{parts}]"
+        if not others:
+            return own
         if is_not:
             # Neither one of these, nor outside of those.
-            return f"(?:{''.join(f'(?!{each})' for each in others)}[^{parts}])" if others else f"[^{parts}]"
-        if not others:
-            return f"[{parts}]"
-        return f"(?:{'|'.join([*([f'[{parts}]'] if parts else []), *others])})"
+            return f"(?:{''.join(f'(?!{each})' for each in others)}{own})"
+        return f"(?:{'|'.join([own] * bool(parts) + others)})"
 
 
-def _sign(code: int) -> str:
+def _escaped(code: int) -> str:
     return chr(code) if chr(code).isascii() and chr(code).isalnum() else rf"\u{{{code:x}}}"
 
 
-def _both(code: int) -> str:
-    return "".join(dict.fromkeys(_sign(ord(each)) for each in (chr(code).lower(), chr(code).upper()) if len(each) == 1))
+def _both_cases(code: int) -> str:
+    return "".join(
+        dict.fromkeys(_escaped(ord(each)) for each in (chr(code).lower(), chr(code).upper()) if len(each) == 1)
+    )

@@ -34,6 +34,16 @@ class Run:
     step: TrainingStep | None = None  # the training step on this text and a reference, which is the output
 
     @property
+    def unchanged(self) -> Run:
+        """The run that this one changes, or itself."""
+        return self.original or self
+
+    @property
+    def sides(self) -> list[str]:
+        """Those of source and target that the model reads."""
+        return [side for side in ("source", "target") if f"{side}.tokens" in self.trace]
+
+    @property
     def output(self) -> list[int]:
         """Tokens of the target without beginning and end; empty for an encoder-only model."""
         return self.found.hypotheses[0].tokens if self.found.hypotheses else []

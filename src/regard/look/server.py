@@ -17,12 +17,10 @@ from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import numpy as np
-
 from regard.errors import RegardError, UsageError
 from regard.look.chain_rule import ChainRule
 from regard.look.document import Document, describe, document, places, source_file
-from regard.look.effects import head_effects, nearest, probability, weights
+from regard.look.effects import head_effects, nearest, neighbours, pca, probability, weights
 from regard.look.run import Run
 from regard.look.session import Session
 from regard.look.single_file import binary
@@ -31,7 +29,6 @@ ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _MAX_BODY = 1 << 20
-_NUM_NEIGHBOURS = 8
 _PAGE = resources.files("regard.look") / "page"
 _TEXT = "text/{}; charset=utf-8".format
 _TYPES = {".js": _TEXT("javascript"), ".css": _TEXT("css"), ".html": _TEXT("html"), ".ico": "image/x-icon"}
@@ -43,6 +40,12 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
+_CHANGES = {
+    "api/text": '{"text": "...", "model": 0}',
+    "api/training": '{"run": 0, "step": 8, "reference": "..."}',
+    "api/nearest": '{"run": 0, "passages": "..."}',
+    "api/whatif": '{"run": 0, "edits": [...]}',
+}
 Query = dict[str, str]
 Answer = tuple[bytes, str]  # content and type
 
@@ -149,40 +152,35 @@ def get(session: Session, path: str, query: Query) -> Answer:
         return page_file(path or "index.html")
     question, _, name = path.removeprefix("api/").partition("/")
     number, training = _number(query, "run", 0), session.training
-    if question == "document":
-        return _json(document(session, number))
-    if question == "models":
-        listed = ((name, each.task, each.source_language or each.target_language) for name, _, each in session.models)
-        return _json([dict(zip(("name", "task", "language"), each, strict=True)) for each in listed])
-    if question == "training":
-        return _json(training and training.describe(_number(query, "after", 0)))
-    if question == "sentence":
-        return _json(describe(session.sentence(_number(query, "number"), number)))
-    run = session.run(number)
-    if question == "probes" and training:
-        return _json(training.probes(run.subject.step, run.subject.network))
+    run = functools.partial(session.run, number)
     if question == "tensor":
-        return _tensor(run, name, query), "application/octet-stream"
+        return _tensor(run(), name, query), "application/octet-stream"
     if question == "code":
-        return code(run, name), _TYPES[".html"]
-    if question == "probability":
-        return _json(probability(run, _number(query, "step"), query.get("text", "")))
-    if question == "neighbours":
-        return _json(neighbours(run, _number(query, "token"), query.get("side", "target")))
-    if question == "pca":
-        return _json(pca(run))
-    if question == "weights":
-        return _json(weights(run, name, query.get("rows", ""), query.get("columns", "")))
-    if question == "chain":
-        return _json(chain(run, name, query.get("index", "")))
-    if question == "effects":
-        return _json(head_effects(run, name))
-    raise NotFound(f"there is nothing under {path!r}")
+        return code(run(), name), _TYPES[".html"]
+    answers: dict[str, Callable[[], Any]] = {
+        "document": lambda: document(session, number),
+        "models": lambda: [
+            {"name": name, "task": each.task, "language": each.source_language or each.target_language}
+            for name, _, each in session.models
+        ],
+        "training": lambda: training and training.describe(_number(query, "after", 0)),
+        "sentence": lambda: describe(session.sentence(_number(query, "number"), number)),
+        "probes": lambda: training and training.probes(run().subject.step, run().subject.network),
+        "probability": lambda: probability(run(), _number(query, "step"), query.get("text", "")),
+        "neighbours": lambda: neighbours(run(), _number(query, "token"), query.get("side", "target")),
+        "pca": lambda: pca(run()),
+        "weights": lambda: weights(run(), name, query.get("rows", ""), query.get("columns", "")),
+        "chain": lambda: chain(run(), name, query.get("index", "")),
+        "effects": lambda: head_effects(run(), name),
+    }
+    if question not in answers:
+        raise NotFound(f"there is nothing under {path!r}")
+    return _json(answers[question]())
 
 
 def post(session: Session, path: str, body: bytes) -> Answer:
     """A change that the page asks for, as JSON: the run with it."""
-    if path not in ("api/whatif", "api/text", "api/nearest", "api/training"):
+    if path not in _CHANGES:
         raise NotFound(f"there is nothing under {path!r}")
     try:
         asked = json.loads(body)
@@ -199,12 +197,7 @@ def post(session: Session, path: str, body: bytes) -> Answer:
         case "api/whatif", {"run": int(number), "edits": list(edits)}:
             run = session.whatif(edits, number)
             return _json({"run": run.number, "document": document(session, run.number)})
-    what = (
-        'a text must be {"text": "...", "model": 0}'
-        if path == "api/text"
-        else 'a change must be {"run": 0, "edits": [...]}'
-    )
-    raise UsageError(f"{what}: got something else")
+    raise UsageError(f"what is sent to {path} must be {_CHANGES[path]}: got something else")
 
 
 @functools.cache
@@ -264,34 +257,3 @@ def chain(run: Run, name: str, index: str) -> Document:
 
 def _json(value: Any) -> Answer:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json"
-
-
-def neighbours(run: Run, token: int, side: str) -> Document:
-    """The tokens whose rows of the embedding table have the largest cosine with this one's."""
-    sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
-    if side not in sides:
-        raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
-    table = run.subject.table(side)
-    if not 0 <= token < len(table):
-        raise UsageError(f"token must be from 0 to {len(table) - 1}: got {token}")
-    lengths = np.linalg.norm(table, axis=1)
-    cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
-    cosines[token] = -np.inf
-    nearest = np.argsort(-cosines, kind="stable")[: min(_NUM_NEIGHBOURS, len(table) - 1)].tolist()
-    pairs = zip(nearest, run.subject.tokenizer(side).token_strings(nearest), strict=True)
-    found = [{"token": each, "token_string": string, "cosine": float(cosines[each])} for each, string in pairs]
-    return {"neighbours": found}
-
-
-def pca(run: Run) -> Document:
-    """The embeddings of the sentence in the plane of their first two principal components."""
-    sides = [side for side in ("source", "target") if f"{side}.embedding" in run.trace]
-    points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
-    centred = points - points.mean(axis=0)
-    _, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    plane, explained = centred @ axes[:2].T, spread**2 / max((spread**2).sum(), 1e-30)
-    answer: Document = {"source": [], "target": [], "explained": explained[:2].tolist()}
-    for side in sides:
-        count = len(run.trace[f"{side}.tokens"])
-        answer[side], plane = plane[:count].tolist(), plane[count:]
-    return answer

@@ -62,10 +62,6 @@ class Session:
         self.original = self.unchanged[0]
         self._next = len(self.unchanged)
 
-    @property
-    def second(self) -> Run | None:
-        return self.unchanged[1] if len(self.unchanged) > 1 else None
-
     def run(self, number: int) -> Run:
         found = dict(enumerate(self.unchanged)).get(number) or self._kept.get(number)
         if found is None:
@@ -74,22 +70,19 @@ class Session:
 
     def sentence(self, sentence: int, number: int = 0) -> Run:
         """Another sentence of the text, in the model of run `number`."""
-        run = self.run(number)
-        first = run.original or run
+        first = self.run(number).unchanged
         for each in (first, *self.unchanged):
             if each.subject is first.subject and each.text == first.text and each.sentence == sentence:
                 return each
-        place: Any = {"model": first.model, "sentence": sentence}
         with self._lock:
-            return self._keep(self._run(self._next, first.subject, first.text, **place))
+            return self._keep(first.subject, first.text, model=first.model, sentence=sentence)
 
     @functools.cached_property
     def models(self) -> list[tuple[str, Path | None, Manifest]]:
         """Name, folder and manifest of each model that can be given a text: the session's own, then all others here."""
-        own = [(each.name, each.folder, each.manifest) for each in self._own]
-        folders = [folder and folder.resolve() for _, folder, _ in own]
-        others = [each for each in available() if each.folder.resolve() not in folders]
-        return [*own, *((each.name, each.folder, each.manifest) for each in others)]
+        own = {each.folder.resolve() for each in self._own if each.folder}
+        models: list[Any] = [*self._own, *(each for each in available() if each.folder.resolve() not in own)]
+        return [(each.name, each.folder, each.manifest) for each in models]
 
     def text(self, text: str, model: int = 0) -> Run:
         """Another text, in one of `models`."""
@@ -101,7 +94,7 @@ class Session:
                 _, folder, _ = self.models[model]
                 assert folder is not None
                 self._opened[model] = Subject.open(folder)
-            return self._keep(self._run(self._next, self._opened[model], text, model=model))
+            return self._keep(self._opened[model], text, model=model)
 
     def _decode_of(self, subject: Subject) -> DecodeConfig:
         """How outputs are searched: a model that was chosen on the page has its own settings."""
@@ -111,18 +104,16 @@ class Session:
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` as it was at first, with these changes, in the order they were made."""
-        run = self.run(number)
-        original = run.original or run
+        original = self.run(number).unchanged
         if not changes:
             return original
         # One at a time: each already uses all the threads there are.
         with self._lock:
-            return self._keep(self._changed(original, list(changes)))
+            return self._remember(self._changed(original, list(changes)))
 
     def learning(self, number: int, step: int | None, reference: str | None = None) -> Run:
         """The text of run `number` in a snapshot (None: the finished model); with a reference, a training step on both."""
-        run = self.run(number)
-        first, training = run.original or run, self.training
+        first, training = self.run(number).unchanged, self.training
         if training is None:
             raise UsageError("this model has no snapshots: look at a run's folder that has them")
         asked = (first.text, first.sentence, step, reference)
@@ -134,8 +125,8 @@ class Session:
             finished = self._own[0] if self._own[0].step is None else None
             subject = training.subject(step) if step is not None else finished or Subject.open(training.folder)
             if reference is None:
-                return self._keep(self._run(self._next, subject, first.text, sentence=first.sentence))
-            return self._keep(self._taken_apart(training, subject, first, reference))
+                return self._keep(subject, first.text, sentence=first.sentence)
+            return self._remember(self._taken_apart(training, subject, first, reference))
 
     def _taken_apart(self, training: TrainingRun, subject: Subject, first: Run, reference: str) -> Run:
         """A run with teacher forcing: the output is the reference."""
@@ -148,25 +139,17 @@ class Session:
         target = subject.target.encode(check_text(reference, "the right answer").strip())
         if not 0 < len(target) <= subject.manifest.longest:
             raise UsageError(f"the right answer must have 1 to {subject.manifest.longest} tokens: got {len(target)}")
-        about: Any = {"rate": training.rate(subject.step), "moments": training.snapshot(subject.step).moments}
-        pair = first.source, target
-        step = take_step(subject.network, *pair, training.plan.train, number=subject.step + 1, **about)
+        rate, moments = training.rate(subject.step), training.snapshot(subject.step).moments
+        about: Any = {"number": subject.step + 1, "rate": rate, "moments": moments}
+        step = take_step(subject.network, first.source, target, training.plan.train, **about)
         found = SearchRecord([Hypothesis(target, 0.0, 0.0, [0.0] * (len(target) + 1), "end")], [])
-        return replace(
-            first,
-            number=self._next,
-            subject=subject,
-            found=found,
-            trace=step.trace,
-            plan=EditPlan(),
-            model=0,
-            step=step,
-            reference=reference,
-            original=None,
-            num_given=0,
-        )
+        new: Any = {"number": self._next, "subject": subject, "found": found, "trace": step.trace}
+        return replace(first, **new, plan=EditPlan(), model=0, step=step, reference=reference, num_given=0)
 
-    def _keep(self, run: Run) -> Run:
+    def _keep(self, subject: Subject, text: str, **settings: Any) -> Run:
+        return self._remember(self._run(self._next, subject, text, **settings))
+
+    def _remember(self, run: Run) -> Run:
         self._next += 1
         self._kept[run.number] = run
         if len(self._kept) > self._max_kept:
@@ -198,8 +181,7 @@ class Session:
     ) -> Run:
         config, manifest = subject.config, subject.manifest
         translates = manifest.task == "translate" and config.has_encoder and config.has_decoder
-        engine = subject.opened if translates else None
-        engine = engine or TorchEngine(subject.network)
+        engine = (subject.engine if translates else None) or TorchEngine(subject.network)
         if plan.edits:
             edited = UncachedEngine if plan.sees_future else TorchEngine
             engine = edited(subject.network, edits_at=plan.edits_at)

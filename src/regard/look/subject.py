@@ -29,7 +29,7 @@ class Subject:
     network: Model
     source: TokenizerBase
     target: TokenizerBase
-    opened: StepModel | None = None  # the engine that `translate` uses; without it torch searches
+    engine: StepModel | None = None  # the engine that `translate` uses; without it torch searches
     folder: Path | None = None  # where it was loaded from
     step: int | None = None  # of the training run that had these weights, where it is a snapshot
 

@@ -58,7 +58,7 @@ class Budget:
         self._answers, self._next = list[float](), 0.0
 
     def spend(self, seconds: float, is_change: bool) -> None:
-        """Count an answer; a change of what is shown has others in its wake."""
+        """Count an answer. A change of what is shown is followed by other requests."""
         self._answers.append(seconds)
         self._next = 2 * seconds if is_change else self._next
 
@@ -130,7 +130,7 @@ class TrainingRun:
         """What the page shows of the run beside a sentence: steps, curves after a step, and what may be wrong."""
         lines = self._metrics.read(self.folder / METRICS)
         train, valid, warnings = lines["train"], lines["valid"], lines["warning"]
-        after = 0 if lines["rollback"] else after  # what was known of a run that went back may be wrong
+        after = 0 if lines["rollback"] else after  # a run that was rolled back has repeated steps
         last, stride = len(train) - 1, max(1, len(train) // MOST_POINTS)
         places = range(bisect_right(train, after, key=lambda line: int(line["step"])), last + 1)
         # The first steps, where most is learnt, are few: they stay.
@@ -142,5 +142,6 @@ class TrainingRun:
             "train": [{name: line.get(name) for name in ("step", "loss", "rate", "gradient")} for line in kept],
             "valid": [{name: line.get(name) for name in ("step", "loss", "bleu")} for line in valid],
             "warning": warnings[-1]["text"] if warnings else None,
+            "smoothing": self.plan.train.label_smoothing or 0.0,
             "wait": self.budget.wait if self.budget and not self.is_finished else 0,
         }

@@ -60,37 +60,29 @@ class TrainingStep:
         return self.gradients.get(name.removeprefix(GRADIENT)) if name.startswith(GRADIENT) else None
 
     def shapes(self) -> dict[str, dict[str, list[int]]]:
-        named = {GRADIENT + name: each for name, each in self.gradients.items()}
-        named |= {AFTER + name: each for name, each in self.after.items()}
-        return {name: {"shape": list(each.shape)} for name, each in named.items()}
+        arrays = (GRADIENT, self.gradients), (AFTER, self.after)
+        return {prefix + name: {"shape": list(each.shape)} for prefix, named in arrays for name, each in named.items()}
 
     def describe(self, subject: Subject) -> dict[str, Any]:
         """What the page shows of it."""
-        log_probabilities = torch.from_numpy(self.trace["logits"]).double().log_softmax(dim=-1).numpy()
-        read = self.trace["target.tokens"].tolist()
-        strings = map(subject.target.token_strings, (read, self.correct))
-        tokens = zip(*strings, self.correct, strict=True)
-        positions = [
-            {
-                "read": string,
-                "correct": wanted,
-                "token": token,
-                "log": float(row[token]),
-                "mean": float(row.mean()),
-                "loss": loss,
-                "probability": float(np.exp(row[token])),
-                "after": after,
-            }
-            for (string, wanted, token), row, loss, after in zip(
-                tokens, log_probabilities, self.losses, self.probabilities_after, strict=True
-            )
-        ]
+        log_probabilities = torch.from_numpy(self.trace["logits"]).double().log_softmax(dim=-1)
+        right = log_probabilities[range(len(self.correct)), self.correct]
+        columns = {
+            "read": subject.target.token_strings(self.trace["target.tokens"].tolist()),
+            "correct": subject.target.token_strings(self.correct),
+            "token": self.correct,
+            "log": right.tolist(),
+            "mean": log_probabilities.mean(dim=-1).tolist(),
+            "loss": self.losses,
+            "probability": right.exp().tolist(),
+            "after": self.probabilities_after,
+        }
         return {
             "step": self.number,
             "rate": self.rate,
             "smoothing": self.smoothing,
             "vocabulary": log_probabilities.shape[1],
-            "positions": positions,
+            "positions": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
             "loss": float(np.mean(self.losses)),
             "norms": {name: float(np.linalg.norm(each.astype(np.float64))) for name, each in self.gradients.items()},
             "norm": self.norm,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import webbrowser
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from regard.files import write_file
 from regard.folder.tensors import SCALE, is_table, quantize
 from regard.look import page_engine
 from regard.look.document import Document, describe, document, source_file
+from regard.look.effects import neighbours, pca
 from regard.look.figures import FORMATS, figure_bytes
 from regard.look.run import Run
-from regard.look.server import Server, neighbours, pca
+from regard.look.server import Server
 from regard.look.session import Session
 from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
@@ -32,9 +34,9 @@ from regard.trace import Trace
 from regard.train.snapshots import list_snapshots
 from regard.translate.search import DEFAULT_OPTIONS, TranslateOptions
 
-MAX_WEIGHT_BYTES = 32_000_000
-"""matrices are left out of a saved page when together they are larger; the page then says so"""
-
+MAX_WEIGHT_BYTES = (
+    32_000_000  # largest matrices, together, of a page without its model; it says where they are left out
+)
 MAX_CARRIED_VALUES = 5_500_000  # characters of the values of a run in a page that carries its model
 
 
@@ -113,9 +115,8 @@ class Look:
             else:
                 raise UsageError(f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind")
         except (OSError, SafetensorError) as error:
-            raise UsageError(
-                f"{path} must be a file that can be written: {getattr(error, 'strerror', None) or error}"
-            ) from error
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path} must be a file that can be written: {reason}") from error
 
     def serve(self, port: int = 0) -> Server:
         """A server for the page, bound and not yet answering: `serve_forever` begins."""
@@ -141,16 +142,14 @@ def single_file(session: Session, *, weights: bool = True) -> str:
     data["hindrance"] = hindrance
     if contents and (steps := page_engine.carried_steps(session)) and (training := session.training):
         data["training"] = training.describe() | {"steps": steps, "probes": {i: training.probes(i) for i in steps}}
-    files = [each["file"] for run in session.unchanged for each in describe(run)["code"].values()]
-    data["sources"] = {file: source_file(file) for file in files}
+    data["sources"] = {}
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
-        values = {name: encoded(run.trace[name]) for name in described["tensors"]}
-        if contents:
-            values = _that_fit(values)
+        data["sources"] |= {each["file"]: source_file(each["file"]) for each in described["code"].values()}
+        values: dict[str, Any] = {name: encoded(run.trace[name]) for name in described["tensors"]}
+        values = _that_fit(values) if contents else values | _weights(run, described, weights)
         suffix = f"?run={number}" if run.number else ""
-        for name, value in (values if contents else values | _weights(run, described, weights)).items():
-            data["tensors"][name + suffix] = value
+        data["tensors"] |= {name + suffix: value for name, value in values.items()}
         data["neighbours"][number] = {
             f"{side}:{token}": neighbours(run, token, side)["neighbours"]
             for side in ("source", "target")
@@ -163,14 +162,9 @@ def single_file(session: Session, *, weights: bool = True) -> str:
 
 def _that_fit(values: dict[str, str]) -> dict[str, str]:
     """The smaller values: the page's engine computes the others when they are asked for."""
-    room = MAX_CARRIED_VALUES
-    fitting = {}
-    for name in sorted(values, key=lambda name: len(values[name])):
-        room -= len(values[name])
-        if room < 0:
-            break
-        fitting[name] = values[name]
-    return fitting
+    names = sorted(values, key=lambda name: len(values[name]))
+    sizes = accumulate(len(values[name]) for name in names)
+    return {name: values[name] for name, size in zip(names, sizes, strict=True) if size <= MAX_CARRIED_VALUES}
 
 
 def _weights(run: Run, described: Document, with_matrices: bool) -> dict[str, Any]:
@@ -180,31 +174,27 @@ def _weights(run: Run, described: Document, with_matrices: bool) -> dict[str, An
     tables = {name for name in parameters if is_table(name) or name == "output.weight"}
     matrices = {name for name, each in parameters.items() if each.ndim == 2} - tables
     size = sum(parameters[name].size for name in matrices) * (1 if is_int8 else 4)
-    values: dict[str, Any] = {}
-    for name, value in parameters.items():
-        if name in tables:
-            for row in _rows_in_view(described, name):
-                values[f"{WEIGHT}{name}[{row}]"] = encoded(value[row])
-        elif value.ndim == 1:
-            values[WEIGHT + name] = encoded(value)
-        elif name in matrices and with_matrices and size <= MAX_WEIGHT_BYTES:
-            values[WEIGHT + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
-    return values
+    values: dict[str, Any] = {name: encoded(each) for name, each in parameters.items() if each.ndim == 1}
+    for name in tables:
+        values |= {f"{name}[{row}]": encoded(parameters[name][row]) for row in _rows_in_view(described, name)}
+    if with_matrices and size <= MAX_WEIGHT_BYTES:
+        matrix = _rows_of_bytes if is_int8 else encoded
+        values |= {name: matrix(parameters[name]) for name in matrices}
+    return {WEIGHT + name: value for name, value in values.items()}
 
 
 def _rows_in_view(described: Document, name: str) -> list[int]:
     """The rows of a table that the page can ask for: of its words, and of what it could have written."""
-    rows: set[int] = set()
+    num_rows, side = described["parameters"][name][0], described.get(name.split(".")[0])
     if name == "output.weight":
-        for place in described["output"]:
-            rows |= {place["token"], *(each["token"] for each in place["top"])}
-    elif name.endswith("position_bias.weight"):
-        rows = set(range(described["parameters"][name][0]))
-    elif side := described[name.split(".")[0]]:
-        rows = set(side["tokens"])
-        if name.endswith("position.weight"):
-            rows = set(range(min(len(side["tokens"]), described["parameters"][name][0])))
-    return sorted(rows)
+        return sorted({each["token"] for place in described["output"] for each in (place, *place["top"])})
+    if name.endswith("position_bias.weight"):
+        return list(range(num_rows))
+    if not side:
+        return []
+    if name.endswith("position.weight"):
+        return list(range(min(len(side["tokens"]), num_rows)))
+    return sorted(set(side["tokens"]))
 
 
 def _rows_of_bytes(matrix: np.ndarray) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """What if? Each change a reader can ask for, as edits of the real pass and of the real search.
 
-A change is what the page sends: a kind, and what it needs. Most kinds edit values at their trace names;
-replace-word changes the text, force-next what the output begins with, and search how the output is searched. The search runs under the same
-edits as the pass that is shown, so the translation follows.
+A change is what the page sends: a kind, and what it needs. Most kinds edit values at their trace names; replace-word changes
+the text, force-next what the output begins with, and search how the output is searched. The search runs under the same edits
+as the pass that is shown, so the translation follows.
 """
 
 import math
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
+from regard.look.derivation import sub_layers
 from regard.look.subject import Subject, words
 from regard.model.position import Rotation, rotate, scheme_of
 from regard.trace import cross_attentions
@@ -55,20 +56,16 @@ class EditPlan:
     def edits_at(self, first: int) -> dict[str, Function]:
         """All edits of one pass; where several meet at one name, the earlier change acts first."""
         merged: dict[str, Function] = {}
-        for edit in self.edits:
-            for name, function in edit(first).items():
-                merged[name] = _then(merged[name], function) if name in merged else function
+        for name, function in (pair for edit in self.edits for pair in edit(first).items()):
+            merged[name] = _then(merged[name], function) if name in merged else function
         return merged
 
     def check_lengths(self, source_len: int) -> None:
         """A row over the source must fit the source that is read."""
-        for change in self.changes:
-            if change["kind"] == "edit-row" and not _over_target(change["attention"]):
-                _require(
-                    len(change["weights"]) == source_len,
-                    f"weights must be one for each of the {source_len} source tokens: got "
-                    f"{len(change['weights'])}; take the edit back before changing words",
-                )
+        edits = [change for change in self.changes if change["kind"] == "edit-row"]
+        for count in [len(edit["weights"]) for edit in edits if not _over_target(edit["attention"])]:
+            wanted = f"weights must be one for each of the {source_len} source tokens"
+            _require(count == source_len, f"{wanted}: got {count}; take the edit back before changing words")
 
 
 def _require(holds: bool, message: str) -> None:
@@ -137,12 +134,8 @@ def attentions(config: ModelConfig) -> list[str]:
     """The path of every attention, from the first that is computed to the last."""
     if config.is_recurrent:
         return cross_attentions(config)
-    paths = []
-    if config.has_encoder:
-        paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
-    kinds = ["self_attention", *(["cross_attention"] if config.has_encoder else [])]
-    num_decoders = config.num_decoder_layers if config.has_decoder else 0
-    return paths + [f"decoder.layers.{i}.{kind}" for i in range(num_decoders) for kind in kinds]
+    parts = [*sub_layers(config, "encoder"), *sub_layers(config, "decoder")]
+    return [part for part in parts if part.endswith("attention")]
 
 
 def _no_positions(config: ModelConfig) -> ValueEdit:
@@ -154,10 +147,8 @@ def _no_positions(config: ModelConfig) -> ValueEdit:
             names = "source.position", "target.position", "encoder.position_bias", "decoder.position_bias"
             return dict.fromkeys(names, torch.zeros_like)
         own = [path for path in attentions(config) if path.endswith("self_attention")]
-        begins = {path: 0 if path.startswith("encoder") else first for path in own}
-        return {
-            f"{path}.{kind}": partial(_turn_back, config, begins[path]) for path in own for kind in ("query", "key")
-        }
+        back = {path: partial(_turn_back, config, 0 if path.startswith("encoder") else first) for path in own}
+        return {f"{path}.{kind}": function for path, function in back.items() for kind in ("query", "key")}
 
     return functions
 
@@ -213,17 +204,15 @@ def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit
         return lambda first: {f"{attention}.context": silence}
     row, chosen = change["row"], change["weights"]
     _require(row >= 0, f"row must be a word's place, from 0: got {row}")
-    are_numbers = all(isinstance(e, int | float) and not isinstance(e, bool) for e in chosen)
-    are_weights = are_numbers and all(0 <= each < math.inf for each in chosen)
+    are_weights = all(type(each) in (int, float) and 0 <= each < math.inf for each in chosen)
     _require(are_weights, "weights must be numbers from 0 up: got something else; correct the row")
     _require(
         unmasked or not _over_target(attention) or not any(chosen[row + 1 :]),
         f"weights of row {row} must be 0 for the words after it, which are hidden: got others; remove the mask first",
     )
-    is_decoder = attention.startswith("decoder")
 
     def functions(first: int) -> dict[str, Function]:
-        place = row - first if is_decoder else row
+        place = row - first if attention.startswith("decoder") else row
         return {f"{attention}.weights": partial(_with_row, head=head, row=place, chosen=chosen)}
 
     return functions
@@ -242,15 +231,14 @@ def _with_row(weights: Tensor, head: int, row: int, chosen: Sequence[float]) -> 
 
 def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
     """The characters of a word, which is counted as the page shows it."""
-    side = "source" if subject.config.has_encoder else "target"
-    tokenizer = subject.tokenizer(side)
+    reads = subject.config.has_encoder
+    tokenizer = subject.source if reads else subject.target
     # A decoder-only model's first word is the beginning.
-    start = len(tokenizer.beginning) if side == "source" else 1
+    start = len(tokenizer.beginning) if reads else 1
     ids = tokenizer.encode(text)
     spans = words(ids, tokenizer.token_strings(ids), tokenizer.special_ids)
     last_index = start + len(spans) - 1
-    is_word = start <= index <= last_index
-    _require(is_word, f"index must be a word's, from {start} to {last_index}: got {index}")
+    _require(start <= index <= last_index, f"index must be a word's, from {start} to {last_index}: got {index}")
     first, last = spans[index - start]
     places = tokenizer.spans_in(text)
     begin, end = places[first][0], places[last][1]
@@ -260,8 +248,7 @@ def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
 def _span_in(given: str, read: str, span: tuple[int, int]) -> tuple[int, int]:
     """The characters of the given text that became these of the text that was read."""
     # Words in capitals are read in small letters.
-    matcher = SequenceMatcher(None, read.lower(), given.lower(), autojunk=False)
-    blocks = matcher.get_matching_blocks()
+    blocks = SequenceMatcher(None, read.lower(), given.lower(), autojunk=False).get_matching_blocks()
 
     def moved(place: int) -> int:
         # The empty block at the end is always found.

@@ -2,7 +2,7 @@
 
 import { count, readable, show, tokenLabels, wave } from "./numbers.js";
 import { Question } from "./question.js";
-import { readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
+import { isRecurrent, readBy, reasonHidden, sideOf, squareName, stackOutput, streamInto } from "./structure.js";
 import { extent, range, total } from "./tensor.js";
 
 const SHOWN_EXPONENTIALS = 24;
@@ -15,10 +15,7 @@ const RULES = {
 		const entry = (await q.fetch(`param:${q.side}.embedding.weight`, token)).at([feature]);
 		const squared = q.config.scaled_embedding ? q.config.d_model : 1;
 		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.token_strings[position]}”, row ${token} of the table.`;
-		const lines = [
-			{ text: `table[${token}, ${feature}]`, value: entry },
-			{ text: `times √${squared}`, value: Math.sqrt(squared) },
-		];
+		const lines = [{ text: `table[${token}, ${feature}]`, value: entry }, { text: `times √${squared}`, value: Math.sqrt(squared) }];
 		return q.answer(sentence, `embedding = table[token] × √${squared}`, entry * Math.sqrt(squared), { lines });
 	},
 
@@ -233,7 +230,7 @@ const RULES = {
 /** @param {Doc} doc @param {string} name */
 export function canDerive(doc, name) {
 	// A recurrent model computes these otherwise.
-	const isOther = "decoder.summary" in doc.tensors && /^mem|^decoder.*(query|key|context|hidden|output)$/.test(name);
+	const isOther = isRecurrent(doc) && /^mem|^decoder.*(query|key|context|hidden|output)$/.test(name);
 	return name.slice(name.lastIndexOf(".") + 1) in RULES && name in doc.tensors && !isOther;
 }
 

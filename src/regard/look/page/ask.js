@@ -5,8 +5,8 @@ import { asking } from "./parts.js";
 
 /** @type {Record<string, string[]>} by the language that is read */
 const EXAMPLES = {
-	fr: ["Jane visite l'Afrique en septembre.", "Le chat dort sur le lit.", "Elle lui a rendu le livre qu'il avait perdu.", "Il fait un temps de chien."],
-	en: ["Jane visits Africa in September.", "The cat sleeps on the bed.", "She gave him back the book that he had lost.", "Time flies like an arrow."],
+	fr: ["Jane visite l'Afrique en septembre.", "Elle lui a rendu le livre qu'il avait perdu.", "Il fait un temps de chien."],
+	en: ["Jane visits Africa in September.", "She gave him back the book that he had lost.", "Time flies like an arrow."],
 };
 const ENGINES = {
 	python: ["Python engine", "A server on this machine runs the model."],

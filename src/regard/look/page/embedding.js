@@ -119,7 +119,7 @@ export const embeddingPanel = {
 		const [across = 0, up = 0] = plane.explained;
 		return [
 			lead(
-				"Before the first layer each token is a point in a space that training has arranged. This is that space, projected onto the two directions in which the tokens of this sentence differ most (principal components).",
+				"Each token is a point in a space that training has arranged. Here it is projected onto the two directions in which the tokens of this sentence differ most (principal components).",
 			),
 			div(
 				"columns",

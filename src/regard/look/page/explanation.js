@@ -96,12 +96,12 @@ export class Explanation {
 				{},
 				...found.lines.map((line) => tableRow({}, line.text, this.number(line.value, line.place))),
 				tableRow({ class: "result" }, "computed here", element("td", { "data-role": "computed", "data-value": result }, show(result, 6))),
-				tableRow({ class: "result" }, "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
+				tableRow({ class: "result" }, isOfStep(place.name) ? "by torch" : "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
 			),
 		);
 		return div(
 			"dock-body",
-			div("dock-sum", p("formula", found.formula), rowTimesColumn(found), steps, p("note", agreement(found))),
+			div("dock-sum", p("formula", found.formula), isOfStep(place.name) ? null : rowTimesColumn(found), steps, p("note", agreement(found))),
 			found.terms.length ? this.terms(found) : null,
 		);
 	}

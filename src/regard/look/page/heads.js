@@ -167,7 +167,7 @@ export const headsPanel = {
 		);
 		return [
 			lead(
-				"Every head of every layer. Some look at the neighbour, some at the end of the sentence, some at one word that matters: nobody told them to.",
+				"Every head of every layer. Some look at the neighbour, some at the end of the sentence, some at one word that matters.",
 			),
 			...drawn.filter((node) => node !== null),
 		];

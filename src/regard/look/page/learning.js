@@ -1,9 +1,9 @@
-/** How a model came to be: a slider over its snapshots, the run's curves, a training step taken apart. */
+/** How a model was trained: a slider over its snapshots, and the curves of the run. */
 
-import { button, caption, drawing, element, field, form, marks, p, span, table, tableRow, twin } from "./dom.js";
-import { count, percent, readable, show, tokenLabels } from "./numbers.js";
-import { asking, band, barCells, card, lead } from "./parts.js";
-import { attentions, sideOf, sidesOf, parsePath } from "./structure.js";
+import { caption, drawing, element, p, span, table, tableRow, twin } from "./dom.js";
+import { count, percent, show } from "./numbers.js";
+import { asking, card, lead } from "./parts.js";
+import { attentions } from "./structure.js";
 import { range, total } from "./tensor.js";
 
 const POLL_MILLISECONDS = 2000;
@@ -28,7 +28,7 @@ export async function openLearning(app, root) {
 		const line = near(app, step);
 		const { wait = 0, warning = null } = app.training ?? {};
 		const next = follows && wait ? `next in ${Math.ceil(wait)} s ` : "";
-		told.replaceChildren(`${nameOf(step)}${line ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", next + (warning ?? "")));
+		told.replaceChildren(`${nameOf(step)}${line && step !== null ? `: loss ${show(line.loss ?? NaN, 3)}` : ""} `, span("note", next + (warning ?? "")));
 	};
 	let follows = !app.training.finished;
 	slider.addEventListener("input", () => {
@@ -79,17 +79,19 @@ export async function learningView(app) {
 	if (!training) return [];
 	const { step } = app.doc.model;
 	const probes = await app.data.probes(app.state.run);
+	// A saved page takes no step apart, and does without the module.
+	const steps = app.data.engineName === "python" ? await import("./training_step.js") : null;
 	return [
 		lead("The slider under the two sentences goes back in the training; all views follow."),
 		training.warning ? element("p", { class: "trouble" }, training.warning) : "",
-		card("The run", element("div", { class: "columns", id: "curves" }, ...curves(app))),
+		card(["The run", span("note", `dots: validation${training.smoothing ? ", without label smoothing" : ""}`)], element("div", { class: "columns", id: "curves" }, ...curves(app))),
 		card(
-			`What it wrote at ${nameOf(step ?? null)}`,
-			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written))),
+			`Validation sentences: ${nameOf(step ?? null)}`,
+			table(["sentence", "right", "written"], probes.map((each) => tableRow({}, each.source, each.reference, each.written)), "texts"),
 		),
 		await diagonals(app),
-		app.data.engineName === "python" ? stepCard(app, probes) : "",
-		...(app.doc.training ? await taken(app, app.doc.training) : []),
+		steps ? steps.stepCard(app, probes) : "",
+		...(steps && app.doc.training ? await steps.taken(app, app.doc.training) : []),
 	];
 }
 
@@ -122,7 +124,7 @@ function curve(app, key, title) {
 	return element(
 		"figure",
 		{ "data-title": title },
-		element("figcaption", {}, `${title}: `, element("b", { "data-value": value }, show(value)), key === "loss" ? span("note", " dots: validation") : ""),
+		element("figcaption", {}, `${title}: `, element("b", { "data-value": value }, show(value))),
 		picture,
 		twin("numbers", ["step", title], () => known.map((line) => tableRow({}, line.step, show(line[key] ?? NaN, 5)))),
 	);
@@ -145,90 +147,4 @@ async function diagonals(app) {
 		p("note", `${part.path}: the word in the same place of the source, and the one in the mirrored place`),
 		table(["head", "diagonal", "anti-diagonal"], range(heads).map((head) => tableRow({}, head + 1, share(head, "diagonal", mean(head, (i) => i)), share(head, "anti-diagonal", mean(head, (i) => keys - 2 - i))))),
 	);
-}
-
-/** @param {App} app @param {Probe[]} probes */
-function stepCard(app, probes) {
-	if ((app.doc.model.step ?? null) === null) return card("One training step", p("", "Move the slider to a snapshot to take its next step apart."));
-	const input = field("reference", "the right answer");
-	input.value = app.doc.target?.text ?? "";
-	const probe = probes.find((each) => each.source === app.doc.title);
-	if (probe && !app.doc.training) input.value = probe.reference;
-	const answer = element("span", { class: "note", role: "status" });
-	const asks = asking(answer);
-	const submit = () => asks(() => app.data.learning(app.state.run, app.doc.model.step ?? null, input.value), ({ run }) => app.go({ run, place: null }));
-	return card(
-		"One training step",
-		p("", "The decoder reads the right answer, one place late, and is asked for the next token at each position."),
-		form("inline-form", submit, element("label", { for: "reference" }, "The right answer "), input, element("button", { type: "submit", id: "take-step" }, "take the step apart"), answer),
-	);
-}
-
-/** @param {App} app @param {Taken} step */
-async function taken(app, step) {
-	const eps = step.smoothing;
-	const rows = step.positions.map((each, i) =>
-		tableRow(
-			{},
-			`${readable(each.read)} → ${readable(each.correct)}`,
-			element("td", marks(each.probability, { name: "probabilities", index: [i, each.token] }), percent(each.probability)),
-			element("td", { "data-role": "after", "data-value": each.after }, percent(each.after)),
-			element("td", { "data-role": "loss", "data-value": each.loss }, `${show(1 - eps, 2)} × ${show(-each.log, 3)} + ${show(eps, 2)} × ${show(-each.mean, 3)} = ${show(each.loss, 3)}`),
-		),
-	);
-	const losses = table(["read → right", "its probability", "after the step", `loss = (1 − ε) × −log p + ε × mean of −log p of all ${count(step.vocabulary)}`], rows);
-	const about = `Loss of the step: the mean, ${show(step.loss, 4)}. Norm of all gradients: ${show(step.norm, 4)}${step.clipping < 1 ? `, clipped to ${show(step.clip, 2)}` : ""}. Rate ${show(step.rate, 6)}.`;
-	const moments = step.has_moments ? "" : " The snapshot has no moments of Adam: they begin at 0.";
-	return [card("Loss", losses, p("", about + moments + " Dropout is off.")), await gradients(app, step)];
-}
-
-let chosen = "";
-
-/** @param {App} app @param {Taken} step */
-async function gradients(app, step) {
-	const values = Object.keys(step.norms).filter((name) => !name.startsWith("param:") && (app.doc.tensors[name]?.shape.length ?? 0) > 1);
-	const weights = Object.keys(step.norms).filter((name) => name.startsWith("param:"));
-	const names = [...values, ...weights].map((name) => `grad:${name}`).concat(weights.map((name) => `after:${name.slice(6)}`));
-	if (!names.includes(chosen)) chosen = names.find((name) => name.endsWith("cross_attention.weights")) ?? names[0] ?? "";
-	const select = element(
-		"select",
-		{ id: "gradient", "aria-label": "gradient" },
-		...names.map((name) => element("option", { value: name, selected: name === chosen }, name.replace("grad:param:", "gradient of the weight ").replace("grad:", "gradient of ").replace("after:", "after the step: "))),
-	);
-	const shown = element("div");
-	const asks = asking(shown);
-	const draw = () => asks(() => heat(app, chosen), (drawn) => [drawn]);
-	select.addEventListener("change", () => {
-		chosen = select.value;
-		draw();
-	});
-	await draw();
-	const largest = Math.max(...values.map((name) => step.norms[name] ?? 0), 1e-30);
-	const norms = table(
-		["value", "", "norm of its gradient"],
-		values.map((name) => tableRow({}, button({ class: "small", onclick: () => ((select.value = chosen = `grad:${name}`), draw()) }, name), ...barCells((step.norms[name] ?? 0) / largest, step.norms[name] ?? 0, show(step.norms[name] ?? 0, 5)))),
-	);
-	return card("Backwards: the gradient of every value", p("note", "The figure shows the norm at each box. A click on a cell shows the chain rule with its operands; “after the step” shows the update of each weight."), select, shown, element("details", {}, element("summary", {}, "all norms"), norms));
-}
-
-/** @param {App} app @param {string} name */
-async function heat(app, name) {
-	const values = await app.tensor(name);
-	const head = Math.min(app.state.head, (values.shape[0] ?? 1) - 1);
-	const size = values.shape.length;
-	const [rows = 1, columns = 1] = size === 1 ? [1, values.shape[0]] : values.shape.slice(-2);
-	const inner = name.replace(/^grad:/, "");
-	const part = parsePath(inner);
-	const isSquare = part && /(scores|scaled|masked|weights)$/.test(inner) && size === 3;
-	const labels = /:/.test(inner) ? range(rows).map(String) : tokenLabels(sideOf(app.doc, inner));
-	return band(app, name, {
-		head,
-		title: name,
-		note: size === 3 ? `head ${head + 1}` : `${rows} × ${columns}`,
-		rows: labels,
-		columns: isSquare ? tokenLabels(sidesOf(app.doc, part).columns) : columns,
-		...(size === 1 && { value: (_, i) => values.at([i]), place: (_, i) => ({ name, index: [i] }) }),
-		markedRow: undefined,
-		rowHeight: rows > 32 ? 11 : 16,
-	});
 }

@@ -3,7 +3,7 @@
 import { differences } from "./differences.js";
 import { button, caption, choice, div, drawing, element, marks, p, pressable, span } from "./dom.js";
 import { percent, show, textOf } from "./numbers.js";
-import { numLayers, parsePath, subLayers } from "./structure.js";
+import { isRecurrent, numLayers, parsePath, subLayers } from "./structure.js";
 import { total } from "./tensor.js";
 
 const BOX_WIDTH = 104;
@@ -25,7 +25,7 @@ export const seenAs = (app, change) => Object.create(app, { state: { value: { ..
 const isPre = (app) => !isPaper(app) && app.config.norm_placement === "pre";
 
 /** @param {App} app @param {string} stack */
-const hasStack = (app, stack) => isPaper(app) || numLayers(app.doc, stack) > 0;
+const hasStack = (app, stack) => isPaper(app) || isRecurrent(app.doc) || numLayers(app.doc, stack) > 0;
 
 /** @param {App} app @param {string} stack whether a last norm follows its layers in the figure */
 const hasFinal = (app, stack) => isPre(app) && app.has(`${stack}.final_norm`);
@@ -96,6 +96,10 @@ export function boxesOf(app) {
 		const positions = () => ({ view: "positions", focus: side });
 		if (paper || app.has(`${side}.embedding`))
 			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embeddings", focus: side }));
+		if (isRecurrent(app.doc)) {
+			const cells = app.config.architecture.toUpperCase() + (side === "source" ? "|both directions" : "");
+			add(`${stack}.cells`, cells, "feed", side === "source" ? 285 : 193, 36, () => ({ view: "overview", focus: side === "source" ? "memory" : "" }));
+		}
 		if (paper || app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, positions);
 		const kinds = kindsOf(app, stack);
 		let grown = 0;
@@ -107,7 +111,7 @@ export function boxesOf(app) {
 			/** @param {string} focus @returns {Box["opens"]} */
 			const opens = (focus) => () => ({
 				view: isFeed ? "feed-forward" : "attention",
-				attention: `${stack}.layers.${app.layerOf(stack)}.${kind}`,
+				attention: isRecurrent(app.doc) ? "decoder.attention" : `${stack}.layers.${app.layerOf(stack)}.${kind}`,
 				focus,
 			});
 			const own = ownWay(app, kind);
@@ -119,13 +123,13 @@ export function boxesOf(app) {
 				if (pre) add(`${stack}.before.${kind}`, norm, "norm", below + more(app, kind) + 39, 16, opens("norm"));
 			}
 			if (isSelf && turned(app)) add(`${stack}.rotation`, turned(app), "position", below + height + 2, 14, positions);
-			const name = isFeed ? "Feed|Forward" : `${isSelf && stack === "decoder" ? "Masked " : ""}${heads} Attention`;
+			const name = isRecurrent(app.doc) ? `${app.config.attention.replace(/^./, (first) => first.toUpperCase())}|Attention` : isFeed ? "Feed|Forward" : `${isSelf && stack === "decoder" ? "Masked " : ""}${heads} Attention`;
 			add(`${stack}.${kind}`, own ? `${name}|${own}` : name, isFeed ? "feed" : "attention", below, height, opens(isFeed ? "hidden" : "query"));
 		}
 		if (hasFinal(app, stack))
 			add(`${stack}.final`, norm, "norm", frameTop(app, stack) - 30, 18, () => ({ view: "overview", focus: `${stack}.final_norm` }));
 		if (!paper && app.isReader && !hasOutput(app) && stack === "encoder")
-			add("vector", "Mean", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
+			add("vector", "Pooling", "softmax", 112 + places.top, 22, () => ({ view: "vector", focus: "" }));
 		if ((paper || hasOutput(app)) && stack === (paper || app.doc.target ? "decoder" : "encoder")) {
 			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
 			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
@@ -204,31 +208,17 @@ export function picture(app, prefix = "") {
 function miniature(app, boxes) {
 	const inOrder = boxes.filter((box) => box.tint !== "norm");
 	const here = boxInView(app).replace(/\.(norm|before)\./, ".");
-	const names = /** @type {Record<string, string>} */ ({
-		embedding: "embed",
-		position: "+ position",
-		attention: "attention",
-		feed: "feed-fwd",
-		linear: "linear",
-		softmax: "softmax",
-	});
+	const names = /** @type {Record<string, string>} */ ({ embedding: "embed", position: "+ position", feed: "feed-fwd" });
 	return element(
 		"div",
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
 		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
-			const label = isCross ? "cross" : box.id.endsWith("rotation") ? box.text : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? "mean" : (names[box.tint] ?? "");
+			const label = box.id.endsWith("cells") ? app.config.architecture : isCross ? "cross" : box.id.endsWith("rotation") ? box.text : box.id === "decoder.self_attention" ? "masked" : box.id === "vector" ? box.text.toLowerCase() : (names[box.tint] ?? box.tint);
 			const before = inOrder[i - 1];
-			const mini = button(
-				{
-					class: `mini ${box.tint}`,
-					id: `mini-${box.id}`,
-					"aria-current": here === box.id ? "true" : null,
-					"aria-label": box.id,
-					onclick: () => app.go(box.opens(app)),
-				},
-				label,
-			);
+			const isHere = here === box.id ? "true" : null;
+			const shown = { class: `mini ${box.tint}`, id: `mini-${box.id}`, "aria-current": isHere, "aria-label": box.id };
+			const mini = button({ ...shown, onclick: () => app.go(box.opens(app)) }, label);
 			return before && before.x !== box.x ? [span("note", "→"), mini] : [mini];
 		}),
 	);
@@ -239,19 +229,16 @@ function drawBox(app, box, prefix) {
 	const lines = box.text.split("|");
 	const isHere = !prefix && boxInView(app) === box.id;
 	const way = box.isAbsent ? " (not in this model)" : box.differs ? " (differs from the paper)" : "";
+	const norm = drawNorm(app, box);
 	const press = box.isAbsent ? {} : pressable(() => app.go(box.opens(app)));
+	const kind = `box ${box.tint} ${isHere ? "here" : ""} ${box.differs ? "differs" : ""} ${box.isAbsent ? "absent" : ""}`;
+	const label = `${box.id.split(".")[0]}: ${lines.join(" ")}${way}`;
 	return drawing(
 		"g",
-		{
-			class: `box ${box.tint} ${isHere ? "here" : ""} ${box.differs ? "differs" : ""} ${box.isAbsent ? "absent" : ""}`,
-			id: `${prefix}box-${box.id}`,
-			"aria-label": `${box.id.split(".")[0]}: ${lines.join(" ")}${way}`,
-			"aria-current": isHere ? "true" : null,
-			...press,
-		},
+		{ class: kind, id: `${prefix}box-${box.id}`, "aria-label": label, "aria-current": isHere ? "true" : null, ...press },
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
-		...lines.map((line, i) => caption(i > 1 ? "axis" : "", box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
-		drawNorm(app, box),
+		...lines.map((line, i) => caption(i > 1 ? "axis" : "", norm && lines.length === 1 ? box.x - 12 : box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
+		norm,
 		box.differs && caption("unlike", box.x + (/^(enc|so)/.test(box.id) ? 57 : -57), box.y + box.height / 2 + 4, "≠"),
 	);
 }
@@ -263,24 +250,24 @@ function drawNorm(app, box) {
 	const [stack = "", kind = "", inner = ""] = box.id.split(".");
 	const layer = stack === "encoder" || stack === "decoder" ? `${stack}.layers.${app.layerOf(stack)}` : "";
 	const last = kind === "norm" ? (app.config.norm_placement === "pre" ? "residual" : "norm") : kind === "before" ? "norm" : "output";
-	const name = layer ? (kind === "final" ? `${stack}.final_norm` : `${layer}.${inner || kind}.${last}`) : box.id === "linear" ? "logits" : box.id;
+	const name = box.id === "encoder.cells" ? "memory" : layer ? (kind === "final" ? `${stack}.final_norm` : `${layer}.${inner || kind}.${last}`) : box.id === "linear" ? "logits" : box.id;
 	const norm = norms[name];
 	if (norm === undefined) return null;
-	return caption("gradient", box.x + BOX_WIDTH / 2 - 3, box.y + 9, show(norm, 4), "end", { ...marks(norm, { name, index: [] }), "data-role": "gradient-norm" });
+	return caption("gradient", box.x + BOX_WIDTH / 2 - 3, box.y + (box.text.includes("|") ? 6.5 : 9), show(norm, 3), "end", { ...marks(norm, { name, index: [] }), "data-role": "gradient-norm" });
 }
 
 /** The grey frames with N× and a button for each layer. @param {App} app @param {string} prefix */
 function stackFrames(app, prefix) {
 	const parts = [];
 	for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
-		const layers = numLayers(app.doc, stack);
+		const layers = isRecurrent(app.doc) ? 0 : numLayers(app.doc, stack);
 		if (!hasStack(app, stack)) continue;
 		const isLeft = stack === "encoder";
 		const x = columns(app)[stack];
 		const y = frameTop(app, stack);
 		parts.push(drawing("rect", { class: "stack", x: x - BOX_WIDTH / 2 - 8, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
 		const labelX = x + (isLeft ? -72 : 73);
-		parts.push(caption("times", labelX, 440, `${isPaper(app) ? "N" : layers}×`));
+		parts.push(caption("times", labelX, 440, `${isPaper(app) ? "N" : layers || app.config[`num_${stack}_layers`]}×`));
 		const step = Math.min(22, 320 / layers);
 		for (let layer = 0; layer < layers; layer++) {
 			const isHere = app.layerOf(stack) === layer;
@@ -324,7 +311,7 @@ function arrows(app) {
 	if (hasEncoder) parts.push(line(`M${encoder} 520V${hasDecoder ? memory : end}`));
 	if (hasDecoder) parts.push(line(`M${decoder} 520V${top + 66}`));
 	const boxes = boxesOf(app);
-	const cross = boxes.find((box) => box.id === "decoder.cross_attention");
+	const cross = boxes.find((box) => box.id === "decoder.cross_attention") ?? boxes.find((box) => box.id === "decoder.cells");
 	if (cross && hasEncoder)
 		parts.push(line(`M${encoder} ${memory}H154V${cross.y + 18}H${decoder - BOX_WIDTH / 2}`), caption("axis", 119, memory - 5, "memory"));
 	// Around each sub-layer runs what it is added to.

@@ -6,7 +6,7 @@ import { button, cell, element, p, section, span, tableRow, twin } from "./dom.j
 import { hasOutput } from "./map.js";
 import { count, isSpecial, percent, readable, textOf, tokenLabels } from "./numbers.js";
 import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
-import { layerOutput, numLayers, stackOutput, titleOf } from "./structure.js";
+import { isRecurrent, layerOutput, numLayers, stackOutput, titleOf } from "./structure.js";
 
 /** weights below are not drawn */
 const LEAST = 0.04;
@@ -45,32 +45,29 @@ async function drawStage(app, { tensor, title, text, code, opens }, number) {
 	const isSource = /^(source|encoder|memory)/.test(tensor);
 	const side = isSource ? app.doc.source : app.doc.target;
 	const rows = tokenLabels(side).slice(0, isSource ? undefined : app.state.step + 1);
+	const open = opens && button({ class: "small", "aria-label": `open ${title}`, onclick: () => app.go({ focus: "", ...opens }) }, "open ▸");
 	return element(
 		"section",
 		{ class: `stage ${isSource ? "encoder" : "decoder"}`, id: `part-${tensor}` },
-		element(
-			"h3",
-			{},
-			span("number", number),
-			title,
-			opens && button({ class: "small", "aria-label": `open ${title}`, onclick: () => app.go({ focus: "", ...opens }) }, "open ▸"),
-			codeLink(app, code),
-		),
+		element("h3", {}, span("number", number), title, open, codeLink(app, code)),
 		p("", text),
 		await band(app, tensor, { title: tensor, rows }),
 	);
 }
 
+/** @param {string} text */
+const shortened = (text) => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
+
 /** What the model does with this text, in a sentence or two. @param {App} app */
 function plainly(app) {
 	const { source, target, output } = app.doc;
-	const order = ["lstm", "gru", "rnn"].includes(app.config.architecture) ? "token by token" : "at once";
-	const read = source && `reads “${app.doc.stages?.given ?? source.text}” ${order}`;
+	const read = source && `reads “${shortened(source.text)}” ${isRecurrent(app.doc) ? "token by token" : "at once"}`;
 	const written = readable(output[app.state.step]?.token_string ?? "");
 	if (!target) return `The model ${read}, mixes what its words mean, and hands on one vector for each token.`;
 	const rest = `one token at a time. At this step it writes “${written}”.`;
-	if (source) return `The model ${read} and writes “${textOf(output.slice(0, -1).map((each) => each.token_string))}” ${rest}`;
-	return `The model goes on from “${textOf(target.token_strings.slice(1, app.numGiven + 1))}”, ${rest}`;
+	if (source?.tokens.length === 1 && output.length === 1) return "No word of this text is translated: it is copied, and the model reads and writes the end alone.";
+	if (source) return `The model ${read} and writes “${shortened(textOf(output.slice(0, -1).map((each) => each.token_string)))}” ${rest}`;
+	return `The model goes on from “${shortened(textOf(target.token_strings.slice(1, app.numGiven + 1)))}”, ${rest}`;
 }
 
 /** What the model attends to at the word in view, as lines. @param {App} app @returns {Promise<HTMLElement[]>} */
@@ -88,12 +85,14 @@ async function whatItLooksAt(app) {
 	const here = lines.filter((each) => each.row === focus).sort((a, b) => b.weight - a.weight);
 	const most = here.find((each) => !isSpecial(keys[each.column] ?? ""));
 	const first = here[0];
-	const sign = !first || first === most ? "" : `“${keys[first.column]}”, which is no word, and then at `;
+	const word = most && `“${keys[most.column]}”`;
+	const mostly = !first || first === most ? word : `“${keys[first.column]}”, which is no word${word ? `, and then at ${word}` : ""}`;
+	const heads = numHeads === 1 ? "here of the one head" : `the mean of the ${numHeads} heads`;
 	const every = button({ class: "small", onclick: () => app.go({ view: "attention-lines", attention: part.path, heads: "layer" }) }, "every head ▸");
 	return [
 		card(
 			["What it looks at", every],
-			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at ${sign}“${keys[most?.column ?? 0]}”. A thicker line is more attention, the mean of ${numHeads === 1 ? "the one head" : `the ${numHeads} heads`} of ${titleOf(part)}. Choose a word.`),
+			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at ${mostly}. A thicker line is more attention, ${heads} of ${titleOf(part)}. Choose a word.`),
 			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
 			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
 		),
@@ -120,7 +119,7 @@ export const overviewPanel = {
 			p("", "Each band shows all the numbers that the model has at that step: one row per token, one column per feature, blue below zero and orange above."),
 		];
 		if (encoder.length)
-			parts.push(element("h2", {}, "Reading", element("small", {}, "all tokens at once")), ...drawn.slice(0, encoder.length));
+			parts.push(element("h2", {}, "Reading", element("small", {}, isRecurrent(doc) ? "token by token, in both directions" : "all tokens at once")), ...drawn.slice(0, encoder.length));
 		if (decoder.length) {
 			parts.push(
 				element("h2", {}, "Writing", element("small", {}, `step ${state.step + 1}: one token at a time; rows appear as they are written`)),
@@ -141,7 +140,7 @@ export const overviewPanel = {
 			);
 		} else if (app.isReader) {
 			const open = button({ class: "small", onclick: () => app.go({ view: "vector", focus: "" }) }, "open ▸");
-			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), "Mean", open), p("", "The mean of the rows is the vector of the sentence, with which a search compares passages.")));
+			parts.push(section("stage out", element("h3", {}, span("number", drawn.length + 1), "Pooling", open), p("", "The rows make one vector of the sentence, with which a search compares passages.")));
 		}
 		return parts;
 	},

@@ -62,7 +62,7 @@ export function codeLink(app, box) {
 	if (!place) return null;
 	const { file, line } = place;
 	const shown = { class: "code-link", title: `computed in ${file}, line ${line}` };
-	const label = `${file.split("/").pop()}:${line}`;
+	const label = `${/[^/]+(\/__init__\.py)?$/.exec(file)?.[0]}:${line}`;
 	if (app.data.engineName === "python") return element("a", { ...shown, href: `api/code/${box}?run=${app.doc.run}#here`, target: "_blank" }, label);
 	const text = app.data.sourceText(file);
 	return text ? button({ ...shown, onclick: () => openSource(file, text.split("\n"), line) }, label) : element("span", shown, label);

@@ -8,9 +8,10 @@ import { range, total } from "./tensor.js";
 
 const EXAMPLES = ["A cat is asleep on the roof.", "Le chat dort sur le toit.", "The dog barks in the garden.", "Les prix ont augmenté en septembre."];
 
-/** The mean of the rows, scaled to length 1. @param {Tensor} memory */
-export function sentenceVector(memory) {
-	const mean = range(memory.length(1)).map((feature) => total(range(memory.length(0)).map((row) => memory.at([row, feature]))) / memory.length(0));
+/** The first of the rows or their mean, scaled to length 1. @param {Tensor} memory @param {Doc} doc */
+export function sentenceVector(memory, { model }) {
+	const rows = range(model.pooling === "cls" ? 1 : memory.length(0));
+	const mean = range(memory.length(1)).map((feature) => total(rows.map((row) => memory.at([row, feature]))) / rows.length);
 	const length = Math.hypot(...mean);
 	return mean.map((value) => value / (length || 1));
 }
@@ -47,20 +48,21 @@ export const readingPanel = {
 	fits: (app) => app.isReader,
 	async draw(app) {
 		const memory = await app.tensor("memory");
-		const vector = sentenceVector(memory);
+		const vector = sentenceVector(memory, app.doc);
+		const pooled = app.doc.model.pooling === "cls" ? "first" : "mean";
 		/** @param {ArrayLike<number>} row */
 		const near = (row) => barCells(cosine(row, vector), cosine(row, vector));
 		const rows = tokenLabels(app.doc.source).map((label, i) => tableRow({ class: i === app.state.token ? "here" : "" }, label, ...near(memory.row(i))));
 		return [
-			lead("The model reads the sentence and gives each token a vector in context. Their mean, scaled to length 1, is the vector of the sentence. Sentences that mean the same have vectors that point the same way."),
+			lead(`The model reads the sentence and gives each token a vector in context. Their ${pooled}, scaled to length 1, is the vector of the sentence. Sentences that mean the same have vectors that point the same way.`),
 			card(
 				["From token vectors to one vector", codeLink(app, "memory")],
-				p("", "One row for each token, from the last layer; below, their mean."),
+				p("", "One row for each token, from the last layer; below, the vector of the sentence."),
 				await band(app, "memory"),
 				matrix({
 					title: "sentence vector",
 					note: `1 × ${vector.length}`,
-					rows: ["mean"],
+					rows: [pooled],
 					columns: vector.length,
 					value: (_, column) => vector[column] ?? NaN,
 					scale: "signed",

@@ -28,6 +28,9 @@ export function parsePath(path) {
 	};
 }
 
+/** Whether the model reads and writes token by token, with cells. @param {Doc} doc */
+export const isRecurrent = (doc) => "decoder.summary" in doc.tensors;
+
 /** @param {Doc} doc @param {string} stack */
 export function numLayers(doc, stack) {
 	return Math.max(0, ...inStack(doc, stack).map((each) => each.layer + 1));
@@ -94,21 +97,25 @@ export function titleOf(part) {
 }
 
 /** Whose number this is, in words. @param {Doc} doc @param {Place} place */
-export function describe(doc, { name, index }) {
+export function describe(doc, place) {
+	const { index } = place;
+	const name = place.name.replace(/^grad:/, "");
+	const [position = 0, column = 0] = index.slice(-2);
+	const gradient = name === place.name ? "" : "gradient of ";
+	if (name.includes(":")) return `${gradient}the weight at [${index.join(", ")}]${gradient ? "" : " after the step"}.`;
 	const part = parsePath(name);
 	const last = name.slice(name.lastIndexOf(".") + 1);
-	const [position = 0, column = 0] = index.slice(-2);
 	const tokenString = tokenLabels(sideOf(doc, name))[position] ?? position;
 	const isSquare = part && ["scores", "energies", "scaled", "masked", "weights"].includes(last);
 	const where = isSquare
 		? `“${tokenString}” → “${tokenLabels(sidesOf(doc, part).columns)[column] ?? column}”`
 		: last === "position_bias"
-			? `from position ${position + 1} to position ${column + 1}`
+			? `from position ${position} to position ${column}`
 			: last === "logits" || last === "probabilities"
-				? `after “${tokenString}”`
+				? `token ${column} after “${tokenString}”`
 				: `“${tokenString}”, feature ${column}`;
 	const head = index.length === 3 ? `, head ${(index[0] ?? 0) + 1}` : "";
-	return `${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
+	return `${gradient}${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
 }
 
 /** The name of a square of an attention; the bias of relative positions is the same in all layers. @param {SubLayer} part @param {string} last */

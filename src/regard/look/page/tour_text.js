@@ -3,7 +3,7 @@
 import { hasOutput } from "./map.js";
 import { count, readable } from "./numbers.js";
 import { normText } from "./parts.js";
-import { attentions, numLayers, parsePath, sidesOf } from "./structure.js";
+import { attentions, isRecurrent, numLayers, parsePath, sidesOf } from "./structure.js";
 import { range } from "./tensor.js";
 
 /** A traced number for the text. @param {App} app @param {string} name @param {number[]} index @param {number} [digits] @returns {Promise<Words>} */
@@ -68,7 +68,7 @@ function lastCross(app) {
 }
 
 /** @param {string} last @returns {(app: App) => boolean} whether the first attention keeps it */
-const keeps = (last) => (app) => app.has(`${firstPath(app)}.${last}`);
+const keeps = (last) => (app) => !isRecurrent(app.doc) && app.has(`${firstPath(app)}.${last}`);
 
 /** @type {TourStep[]} */
 export const STEPS = [
@@ -81,8 +81,7 @@ export const STEPS = [
 			const number = source?.token_strings.length ?? (app.numGiven || (target?.token_strings.length ?? 0));
 			return [
 				`“${title}” is split into ${number} tokens of a vocabulary of fixed size. No word is unknown: a rare word is split into more tokens. `,
-				source ? "The number under each token is its index in the vocabulary. The last token marks the end of the sentence. " : "",
-				"From here on, the model computes with numbers only.",
+				source ? "The number under each token is its index in the vocabulary. The last token marks the end of the sentence." : "",
 			];
 		},
 	},
@@ -111,7 +110,7 @@ export const STEPS = [
 		tell: async (app) => {
 			const kind = app.config.position;
 			const why = "Attention treats all tokens at once and would not notice if they were shuffled. ";
-			if (kind === "rotary") return [why, "So this model turns each query and key by an angle that grows with the position: their product then depends on the distance between them. The band below shows the angles."];
+			if (kind === "rotary") return [why, "So this model turns each query and key by an angle that grows with the position."];
 			if (["relative", "alibi"].includes(kind)) return [why, "So this model adds to each score a number for the distance between query and key: these are below."];
 			return [
 				why,
@@ -151,17 +150,17 @@ export const STEPS = [
 				await number("scaled"),
 				". The softmax turns the row into weights that sum to 1; this one is ",
 				await number("weights"),
-				". Click any of these numbers to see its arithmetic.",
+				".",
 			];
 		},
 	},
 	{
 		title: "Many heads",
 		code: "concatenated",
-		fits: (app) => attentions(app.doc).length > 0,
+		fits: keeps("weights"),
 		view: () => ({ view: "heads" }),
 		tell: async (app) => [
-			`One head finds one kind of relation, such as a verb and its subject. So each layer has ${app.config.num_heads} heads, each with its own maps. Their outputs are concatenated and combined by one more linear map. A bright diagonal is a head that attends to the token itself or to its neighbour; a bright column is a token that many others attend to.`,
+			`Each layer has ${app.config.num_heads} heads, each with its own maps, so that one can look at other tokens than the next. Their outputs are concatenated and combined by one more linear map. A bright diagonal is a head that attends to the token itself or to its neighbour; a bright column is a token that many others attend to.`,
 		],
 	},
 	{
@@ -191,10 +190,10 @@ export const STEPS = [
 	{
 		title: "More layers, then the memory",
 		code: "memory",
-		fits: (app) => app.has("memory"),
+		fits: (app) => app.has("memory") && !isRecurrent(app.doc),
 		view: () => ({ view: "overview", focus: "memory" }),
 		tell: async (app) => [
-			`The same two parts again, ${numLayers(app.doc, "encoder")} layers in all, each with its own weights. All tokens are processed at once; a recurrent network would read one after another and keep everything in one vector. The output of the last layer, one vector per token, is the memory${app.doc.target ? " that the decoder reads" : ": the tokens in context"}. Its first number is `,
+			`The same two parts again, ${numLayers(app.doc, "encoder")} layers in all, each with its own weights. All tokens are processed at once. The output of the last layer, one vector per token, is the memory${app.doc.target ? " that the decoder reads" : ": the tokens in context"}. Its first number is `,
 			await traced(app, "memory", [0, 0]),
 			".",
 		],
@@ -248,7 +247,7 @@ export const STEPS = [
 		fits: (app) => app.isReader,
 		view: () => ({ view: "vector" }),
 		tell: async () => [
-			"The mean of these vectors, scaled to length 1, stands for the whole sentence. A search compares it with the vectors of passages: the smaller the angle between two, the more alike they are, whatever words they use. Write passages of your own below.",
+			"One vector made of these stands for the whole sentence. A search compares it with those of passages: write your own below.",
 		],
 	},
 	{
@@ -257,7 +256,7 @@ export const STEPS = [
 		fits: (app) => app.isReader && hasOutput(app),
 		view: (app) => ({ view: "output", token: telling(app.doc.source?.token_strings ?? []) }),
 		tell: async (app) => [
-			`For each place the model gives all ${count(app.vocabularySize)} tokens of the vocabulary a probability of standing there. It has read the words on both sides, so it can fill a blank.`,
+			`For each place the model gives all ${count(app.vocabularySize)} tokens of the vocabulary a probability of standing there. So it can fill a blank.`,
 		],
 	},
 	{
@@ -293,7 +292,7 @@ export const STEPS = [
 		fits: (app) => app.writes || app.isReader,
 		view: () => ({ view: "what-if" }),
 		tell: async (app) => [
-			`Turn off the head that matters most, remove the positions, ${app.writes ? "force the next word" : "change a word"}: the whole model runs again with your change. The same page opens for any sentence and for other models, such as a chat model or a story writer. Every number on it is the model's own.`,
+			`Turn off the head that matters most, remove the positions, ${app.writes ? "force the next word" : "change a word"}: the whole model runs again with your change. Every number on the page is the model's own.`,
 		],
 	},
 ];

@@ -92,7 +92,7 @@ interface Doc {
 	version: number;
 	run: number;
 	title: string;
-	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null; /** of its training, where it is a snapshot */ step: number | null };
+	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number; task?: string; mask?: string | null; /** of the tokens' vectors, the sentence's: their mean, or the first, of [CLS] */ pooling?: string; /** of its training, where it is a snapshot */ step: number | null };
 	/** how the output was searched; null for a model that does not write */
 	search?: { method: string; beam: number; temperature: number; top_k: number; top_p: number; seed: number | null } | null;
 	/** of the sentence in view; null for a model that does not translate */
@@ -151,6 +151,7 @@ interface Learning {
 	/** the curves are those after this step */
 	after: number;
 	warning: string | null;
+	smoothing: number;
 	/** seconds for which the page should not follow a run that goes on */
 	wait: number;
 }

@@ -4,7 +4,7 @@ import { button, div, element, p, section, span, table, tableRow } from "./dom.j
 import { editForms, rowEditor } from "./edit_forms.js";
 import { hasOutput } from "./map.js";
 import { joined, percent, readable, show } from "./numbers.js";
-import { card, lead, probabilityBars, signed, square, trouble } from "./parts.js";
+import { asking, card, lead, probabilityBars, signed, square, trouble } from "./parts.js";
 import { ranking } from "./ranking.js";
 import { cosine, sentenceVector } from "./reading.js";
 import { finalText } from "./stages.js";
@@ -46,17 +46,14 @@ function editText(app, edit) {
 /** @param {App} app @param {Edit[]} edits @param {HTMLElement} status */
 export async function apply(app, edits, status) {
 	status.replaceChildren(p("note", "computing …"));
-	try {
-		const { run } = originalOf(app);
-		const inView = app.state.run;
-		const changed = edits.length ? (await app.data.whatIf(run, edits)).run : run;
+	const { run } = originalOf(app);
+	const inView = app.state.run;
+	const last = edits.at(-1);
+	const head = last && "head" in last ? { attention: last.attention, head: last.head } : {};
+	await asking(status)(async () => (edits.length ? (await app.data.whatIf(run, edits)).run : run), (changed) => {
 		// A reader who went back meanwhile stays there.
-		const last = edits.at(-1);
-		const head = last && "head" in last ? { attention: last.attention, head: last.head } : {};
 		if (app.state.run === inView) app.go({ run: changed, place: null, focus: "result", ...head });
-	} catch (error) {
-		status.replaceChildren(trouble(error));
-	}
+	});
 }
 
 /** A sentence, the words marked that another does not have, or has less often. @param {string} text @param {string} other */
@@ -85,14 +82,8 @@ function difference(before, after) {
 /** What was changed, each with a way back, and both sentences. @param {App} app @param {Doc} before @param {Edit[]} edits @param {HTMLElement} status */
 function result(app, before, edits, status) {
 	const items = edits.map((edit) => {
-		const others = edits.filter((each) => each !== edit);
-		return element(
-			"li",
-			{},
-			editText(app, edit),
-			" ",
-			button({ class: "small", "aria-label": "undo this change", onclick: () => apply(app, others, status) }, "✕"),
-		);
+		const undo = () => apply(app, edits.filter((each) => each !== edit), status);
+		return element("li", {}, editText(app, edit), " ", button({ class: "small", "aria-label": "undo this change", onclick: undo }, "✕"));
 	});
 	const [old, now] = [finalText(before), finalText(app.doc)];
 	/** @param {string} name @param {string} id @param {Child[]} text */
@@ -133,7 +124,7 @@ async function comparison(app, before) {
 	}
 	if (app.isReader) {
 		const vectors = await Promise.all([app.data.tensor("memory", before.run), app.tensor("memory")]);
-		const [old = [], now = []] = vectors.map(sentenceVector);
+		const [old = [], now = []] = vectors.map((each) => sentenceVector(each, after));
 		const near = cosine(old, now);
 		nodes.push(card("The sentence vector", p("", "The cosine of the old and the new vector is ", element("b", { id: "vector-cosine", "data-value": near }, show(near, 4)), ". At 1 they point the same way.")));
 	}

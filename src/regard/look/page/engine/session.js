@@ -373,7 +373,7 @@ export class Session {
 			const plan = planOf([{ kind: "head-off", attention, head }], run.subject, run.text, () => []);
 			const edits = editsAt([...(run.plan?.edits ?? []), ...plan.edits], 0);
 			const trace = model.trace(run.source, run.output, new Trace(edits), memory);
-			if (!model.hasDecoder) return [cosine(sentenceVector(trace), sentenceVector(run.trace)) - 1];
+			if (!model.hasDecoder) return [cosine(sentenceVector(trace, run), sentenceVector(run.trace, run)) - 1];
 			return logs(trace.values.get("probabilities")?.data ?? new Float32Array(0)).map((value, i) => value - (before[i] ?? 0));
 		});
 		return { effects };
@@ -383,19 +383,20 @@ export class Session {
 	async nearest(number, passages) {
 		const run = await this.run(number);
 		const { model, source, config } = run.subject;
-		const own = sentenceVector(run.trace);
+		const own = sentenceVector(run.trace, run);
 		const found = passages.split("\n").filter((each) => each.trim()).map((line) => {
 			const trace = new Trace();
 			model.encode([...source.beginning, ...source.encode(line.trim()), config.eos_id], trace);
-			return { text: line.trim(), cosine: cosine(sentenceVector(trace), own) };
+			return { text: line.trim(), cosine: cosine(sentenceVector(trace, run), own) };
 		});
 		return { passages: found.sort((a, b) => b.cosine - a.cosine) };
 	}
 }
 
-/** The mean of the tokens' vectors. @param {Trace} trace */
-function sentenceVector(trace) {
-	const { shape: [length = 1, width = 1], data } = trace.values.get("memory") ?? { shape: [], data: new Float32Array(1) };
+/** The mean of the tokens' vectors, or the first. @param {Trace} trace @param {Run} run */
+function sentenceVector(trace, run) {
+	const { shape: [size = 1, width = 1], data } = trace.values.get("memory") ?? { shape: [], data: new Float32Array(1) };
+	const length = run.subject.manifest.pooling === "cls" ? 1 : size;
 	return Array.from({ length: width }, (_, i) => {
 		let sum = 0;
 		for (let row = 0; row < length; row++) sum += data[row * width + i] ?? 0;

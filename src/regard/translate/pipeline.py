@@ -99,8 +99,12 @@ class Translator:
             ]
             results.append(join(text, each, sentences))
         for message in messages(results, sum(each.num_cut for each in parts), self.longest, where):
-            warnings.warn(message, RegardWarning, stacklevel=3)  # the caller of Model.translate
+            self._warn(message)
         return results
+
+    def _warn(self, message: str) -> None:
+        """Tell the caller of Model.translate; a server has nobody to tell."""
+        warnings.warn(message, RegardWarning, stacklevel=4)
 
     def split(self, text: str, options: TranslateOptions = DEFAULT_OPTIONS) -> SplitText:
         """The sentences of a text, and what stands between them untranslated."""

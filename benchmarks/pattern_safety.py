@@ -27,8 +27,8 @@ from record import save
 
 SOURCE = Path(__file__).parents[1] / "src"
 NUM_CHARACTERS = 100_000
-MOST_SECONDS = 0.1
-MOST_TIMES_PLAIN = 7
+MAX_SECONDS = 0.1
+MAX_TIMES_PLAIN = 7
 """what a plain pattern takes, where that is more: on a machine that is slow, or slowed down by its neighbours"""
 
 # Looked at on the whole text is what took too long for a part of it, or grew much faster than the text did.
@@ -207,7 +207,7 @@ def slow_text(use: Use) -> Hostile | None:
 
 def most_seconds() -> float:
     plain = Use("plain", re.compile(r"\w"), "sub")
-    return max(MOST_SECONDS, MOST_TIMES_PLAIN * plain.seconds("a" * NUM_CHARACTERS))
+    return max(MAX_SECONDS, MAX_TIMES_PLAIN * plain.seconds("a" * NUM_CHARACTERS))
 
 
 def is_suspicious(use: Use, text: Hostile, most: float) -> bool:
@@ -225,7 +225,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for pattern in KNOWN_SLOW:
         use = Use(pattern, re.compile(pattern), "sub")
-        assert any(is_suspicious(use, text, MOST_SECONDS) for text in hostile(use.pattern)), pattern
+        assert any(is_suspicious(use, text, MAX_SECONDS) for text in hostile(use.pattern)), pattern
     checked = [use for use in uses() if use.name not in ORDERLY]
     slow = {f"{use.name} {use.way}": text for use in checked if (text := slow_text(use))}
     for name, text in slow.items():

@@ -20,7 +20,7 @@ from typing import Any
 from record import Row
 from train_fixtures import SHAPE, counting_corpus
 
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 """after which a run counts as hanging"""
 SETTINGS = {
     **SHAPE,
@@ -45,7 +45,7 @@ def lose_ranks(times: int, folder: Path, rng: random.Random, *, stands_still: bo
             lost += [_lose(run, output, rng, turn % 2, stands_still) for turn in range(times)]
         finally:
             run.send_signal(signal.SIGTERM)
-            run.wait(MOST_SECONDS)
+            run.wait(MAX_SECONDS)
     return {
         "times": len(lost),
         "most_seconds": round(max(seconds for seconds, _ in lost), 1),
@@ -101,7 +101,7 @@ def _steps(output: Path, since: float = 0.0) -> list[int]:
 
 
 def _until(happens: Callable[[], bool], run: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + MAX_SECONDS
     while not happens():
         assert run.poll() is None, f"the run ended with {run.returncode}"
         assert time.monotonic() < deadline, "the run hangs"

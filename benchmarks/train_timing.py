@@ -22,7 +22,7 @@ from regard.train.plan import NORM_PLACEMENT, complete
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 NUM_PASSES = 2
-LEAST_STEPS, MOST_STEPS, MOST_TOKENS = 8, 20, 800_000
+MIN_STEPS, MAX_STEPS, MAX_TOKENS = 8, 20, 800_000
 """of a pass"""
 WINDOW = 64
 """batches' worth of sentences that are sorted together, as in `BatchStream`"""
@@ -47,7 +47,7 @@ class Setup:
 
     def num_steps(self, batch_tokens: int) -> int:
         """Of a timed pass: the larger a step, the fewer of them."""
-        return 3 if self.quick else max(LEAST_STEPS, min(MOST_STEPS, MOST_TOKENS // batch_tokens))
+        return 3 if self.quick else max(MIN_STEPS, min(MAX_STEPS, MAX_TOKENS // batch_tokens))
 
     def sentences(self, config: ModelConfig, batch_tokens: int, length: int | None = None) -> Sentences:
         """Enough to choose from for batches of like lengths: with few, their padding would be more."""

@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import jaxtyping
 from beartype import beartype
 
-MOST = 3
+MAX_CALLS = 3
 calls: Counter[Callable[..., Any]] = Counter()
 """of each function in this test"""
 _check_all = jaxtyping.jaxtyped
@@ -34,7 +34,7 @@ def first_calls(found: Any) -> Any:
     @functools.wraps(found)
     def counted(*args: Any, **kwargs: Any) -> Any:
         nonlocal checked
-        if calls[counted] >= MOST:
+        if calls[counted] >= MAX_CALLS:
             return found(*args, **kwargs)
         calls[counted] += 1
         if checked is None:

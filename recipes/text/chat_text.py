@@ -120,7 +120,7 @@ _OPENING = re.compile(r"\b(?:I|I'm|I've|my|My|we|We|you|You|your)\b|\?$")
 _UNFIT = re.compile(r"https?:|[<>{}\[\]|@#*_=\\/]|[A-Z]{4,}|\d{3}|\bTom\b|\bMary\b")
 _WORDS = (2, 22)
 _NUM_SHOTS = 3
-_MOST_TIMES = 25
+_MAX_TIMES = 25
 """of one answer"""
 _BETWEEN = (0, 5)
 """exchanges between a fact and the question"""
@@ -179,7 +179,7 @@ class TalkFilter:
             return "pretends to be a person"
         if is_answer and len(words) > 3:
             self._times[said.lower()] += 1
-            if self._times[said.lower()] > _MOST_TIMES:
+            if self._times[said.lower()] > _MAX_TIMES:
                 return "said too often"
         return ""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from fr_en import is_drawn, key_of, plain
 
 from regard.data.lines import read_lines
-from regard.generate.prompts import MOST_TURNS, recent, to_one_line
+from regard.generate.prompts import MAX_TURNS, recent, to_one_line
 from regard.text import is_looping
 
 LENGTH = "too short or too long"
@@ -36,8 +36,8 @@ COARSE = "coarse words"
 
 _VALID_SHARE = 100
 """one dialogue of so many is held out"""
-_LEAST_WORDS, _MOST_WORDS = 2, 30
-_MOST_TIMES = 30
+_MIN_WORDS, _MAX_WORDS = 2, 30
+_MAX_TIMES = 30
 """of one reply in a whole corpus; "me too" alone would otherwise be a tenth of it"""
 _UNFIT = re.compile(r"https?:|www\.|\.com\b|[<>{}\[\]|@#*_=\\]|\b[A-Z]{4,}(?: [A-Z]{3,})+\b|\d{5}")
 _LABEL = re.compile(r"^(?:person|speaker|user|me|you|friend|bot|a|b)\s*+(?:\d\s*+)?:\s*", re.IGNORECASE)
@@ -98,7 +98,7 @@ def tidy(turn: str) -> str:
     return turn if not turn or turn[-1] in ".!?\"')" else turn + "."
 
 
-def exchanges(turns: list[str], replies: Iterable[int], most: int = MOST_TURNS) -> Iterator[Exchange]:
+def exchanges(turns: list[str], replies: Iterable[int], most: int = MAX_TURNS) -> Iterator[Exchange]:
     """For each of these turns the ones before it; those of the same speaker are as a model would have said them."""
     tidied, typed = [tidy(turn) for turn in turns], [plain(turn) for turn in turns]
     for place in replies:
@@ -109,7 +109,7 @@ def exchanges(turns: list[str], replies: Iterable[int], most: int = MOST_TURNS) 
 class DialogueCleaner:
     """Exchanges of one corpus after another; what is said too often is left out from then on."""
 
-    def __init__(self, most_turns: int = MOST_TURNS) -> None:
+    def __init__(self, most_turns: int = MAX_TURNS) -> None:
         self._most_turns = most_turns
         self.dropped: Counter[str] = Counter()
         self._times: Counter[str] = Counter()
@@ -130,7 +130,7 @@ class DialogueCleaner:
     def _flaw(self, reply: str, before: str, earlier: set[str]) -> str | None:
         said = _words_of(reply)
         words = said.split()
-        if not _LEAST_WORDS <= len(words) <= _MOST_WORDS or len(before.split()) > 2 * _MOST_WORDS:
+        if not _MIN_WORDS <= len(words) <= _MAX_WORDS or len(before.split()) > 2 * _MAX_WORDS:
             return LENGTH
         if _UNFIT.search(reply) or _UNFIT.search(before):
             return CHARACTERS
@@ -141,7 +141,7 @@ class DialogueCleaner:
         if said in earlier:
             return ECHO
         self._times[said] += 1
-        return OFTEN if self._times[said] > _MOST_TIMES else None
+        return OFTEN if self._times[said] > _MAX_TIMES else None
 
 
 def _words_of(text: str) -> str:
@@ -183,7 +183,7 @@ def talks(path: Path = FILE) -> Iterator[Talk]:
             yield Talk([turn.split("|") for turn in line.split("\t")], num_marks)
 
 
-def small_talk(seed: int = 1, path: Path = FILE, most_turns: int = MOST_TURNS) -> Iterator[Exchange]:
+def small_talk(seed: int = 1, path: Path = FILE, most_turns: int = MAX_TURNS) -> Iterator[Exchange]:
     """Every exchange of the file: as it is written, carelessly typed, and after another conversation."""
     draw = random.Random(seed)
     slots = _Slots(draw)
@@ -252,7 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument("--talks", type=Path, action="append", default=[])
-    parser.add_argument("--turns", type=int, default=MOST_TURNS, help="what the model reads: its num_turns")
+    parser.add_argument("--turns", type=int, default=MAX_TURNS, help="what the model reads: its num_turns")
     parser.add_argument("--output", type=Path, default=Path("data/prepared/chat"))
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)

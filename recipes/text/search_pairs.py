@@ -31,10 +31,10 @@ from regard.text.sentences import split
 Pair = tuple[str, str]
 
 _WORD = re.compile(r"\w[\w'’-]*\w")
-_LEAST_LETTERS = 5
+_MIN_LETTERS = 5
 """of a word that says what a text is about"""
 _NUM_WORDS = (2, 6)
-_MOST_COLUMNS = 3
+_MAX_COLUMNS = 3
 _WAITING = 50_000
 """pairs among which the next is drawn, so that neighbours do not stay together"""
 _TRANSLATIONS_SHARE = 0.35
@@ -42,9 +42,9 @@ _SAME_SHARE, _JOINED_SHARE = 0.5, 0.5
 """for a teacher: of English sides that are read too, and of lines after which a paragraph ends"""
 _KEPT_SHARE = 0.2
 """of the sentences that stay in their paragraph: the same words should be found as well"""
-_LEAST_PASSAGE = 40
+_MIN_PASSAGE = 40
 """characters below which there is nothing to find"""
-_MOST_PASSAGE = 600
+_MAX_PASSAGE = 600
 _AS_TYPED = 0.5
 """of the queries that are written in small letters, and of those the share without accents"""
 
@@ -57,7 +57,7 @@ def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
         columns = [" ".join(column.split()) for column in line.split("\t")]
         if len(columns) == 1:
             found = of_paragraph(columns[0], draw)
-        elif len(columns) <= _MOST_COLUMNS:
+        elif len(columns) <= _MAX_COLUMNS:
             found = of_translation(columns[0], columns[1], draw)
         else:
             found = of_dialogue(columns)
@@ -78,7 +78,7 @@ def for_teacher(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
     for line in lines:
         columns = [" ".join(column.split()) for column in line.split("\t")]
         english = columns[min(1, len(columns) - 1)]
-        if english.startswith("#") or not columns[0] or not english or len(english) > _MOST_PASSAGE:
+        if english.startswith("#") or not columns[0] or not english or len(english) > _MAX_PASSAGE:
             continue
         yield columns[0], english
         if len(columns) > 1 and draw.random() < _SAME_SHARE:
@@ -86,8 +86,8 @@ def for_teacher(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
         if draw.random() < _TRANSLATIONS_SHARE and (words := keywords(english, draw)):
             yield words, words
         joined = f"{joined[0]} {columns[0]}".strip(), f"{joined[1]} {english}".strip()
-        if draw.random() < _JOINED_SHARE or len(joined[1]) > _MOST_PASSAGE // 2:
-            if joined[1] != english and len(joined[1]) <= _MOST_PASSAGE:
+        if draw.random() < _JOINED_SHARE or len(joined[1]) > _MAX_PASSAGE // 2:
+            if joined[1] != english and len(joined[1]) <= _MAX_PASSAGE:
                 yield joined
             joined = ("", "")
 
@@ -96,11 +96,11 @@ def of_paragraph(paragraph: str, draw: random.Random) -> Iterator[Pair]:
     """Some of its words, and one of its sentences; of a title nothing."""
     if paragraph.startswith("#"):
         return
-    sentences = split(paragraph, "en", len, _MOST_PASSAGE).sentences
+    sentences = split(paragraph, "en", len, _MAX_PASSAGE).sentences
     start = draw.randrange(len(sentences)) if sentences else 0
     chosen = _fitting(sentences[start:])
     passage = " ".join(chosen)
-    if len(passage) < _LEAST_PASSAGE:
+    if len(passage) < _MIN_PASSAGE:
         return
     if words := keywords(passage, draw):
         yield words, passage
@@ -114,7 +114,7 @@ def of_paragraph(paragraph: str, draw: random.Random) -> Iterator[Pair]:
 def of_translation(text: str, translation: str, draw: random.Random) -> Iterator[Pair]:
     """Words of one side and either side, of some of them: the two sides themselves are pairs as they are."""
     asked, found = (draw.choice((text, translation)) for _ in range(2))
-    if draw.random() < _TRANSLATIONS_SHARE and len(found) >= _LEAST_PASSAGE:
+    if draw.random() < _TRANSLATIONS_SHARE and len(found) >= _MIN_PASSAGE:
         if words := keywords(asked, draw):
             yield words, found
 
@@ -128,7 +128,7 @@ def of_dialogue(turns: Iterable[str]) -> Iterator[Pair]:
 
 def keywords(text: str, draw: random.Random) -> str:
     """Some of the longer words of a text, as they would be typed; nothing where it has too few."""
-    words = list(dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= _LEAST_LETTERS))
+    words = list(dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= _MIN_LETTERS))
     least, most = _NUM_WORDS
     if len(words) <= least:
         return ""
@@ -152,7 +152,7 @@ def _fitting(sentences: Sequence[str]) -> list[str]:
     size = 0
     for sentence in sentences:
         size += len(sentence) + 1
-        if found and size > _MOST_PASSAGE:
+        if found and size > _MAX_PASSAGE:
             break
         found.append(sentence)
     return found

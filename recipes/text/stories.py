@@ -84,12 +84,12 @@ TIMES = "One day|One evening|Early in the morning|Last winter|That night|On a ra
 _NUM_COMMON = 9000
 """words of the books that a beginning may be made of, the most frequent ones"""
 _WORDS = (5, 24)
-_LEAST_WORDS = 50
+_MIN_WORDS = 50
 """of a story after its beginning"""
 _CUT_SHARE, _MADE_SHARE = 0.25, 0.5
-_SHINGLE, _MOST_SEEN = 6, 0.25
+_SHINGLE, _MAX_SEEN = 6, 0.25
 """words in a row that are looked for in earlier stories, and the share of them that may be found there"""
-_MOST_ALIKE = 400
+_MAX_ALIKE = 400
 """stories that may begin their second sentence with the same four words"""
 _NUM_SPECIAL, _NUM_COUNTED = 259, 400_000
 """tokens that are bytes or control the text; lines whose tokens are counted"""
@@ -188,7 +188,7 @@ class StoryFilter:
     def _flaw(self, beginning: str, told: str) -> str | None:
         words = _WORD.findall(told.lower())
         names = set(_NAME.findall(beginning)) - _NOT_NAMES
-        if len(words) < _LEAST_WORDS or not _LAST.fullmatch(told):
+        if len(words) < _MIN_WORDS or not _LAST.fullmatch(told):
             return "too short, or without an end"
         if _UNFIT.search(told):
             return "other signs"
@@ -197,10 +197,10 @@ class StoryFilter:
         if names and not any(name in told for name in names):
             return "loses its names"
         self._openings[" ".join(words[:4])] += 1
-        if self._openings[" ".join(words[:4])] > _MOST_ALIKE:
+        if self._openings[" ".join(words[:4])] > _MAX_ALIKE:
             return "begins like many others"
         grams = [hash(tuple(words[place : place + _SHINGLE])) for place in range(0, len(words) - _SHINGLE, 3)]
-        if sum(gram in self._seen for gram in grams) > _MOST_SEEN * len(grams):
+        if sum(gram in self._seen for gram in grams) > _MAX_SEEN * len(grams):
             return "told before"
         self._seen.update(grams)
         return None

@@ -14,7 +14,7 @@ from regard.folder.manifest import read_manifest
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json"))
 
-MOST_BYTES = 90_000_000
+MAX_BYTES = 90_000_000
 """of all bundled weights together"""
 FIGURES = {
     "translate": ("newstest2013", "Tatoeba", "Multi30k 2016", "everyday sentences"),
@@ -107,4 +107,4 @@ def test_everyday_sentences_are_those_that_were_judged(card: str, folder: Path) 
 
 
 def test_together_they_fit_into_a_wheel() -> None:
-    assert sum((folder / WEIGHTS).stat().st_size for folder in FOLDERS) <= MOST_BYTES
+    assert sum((folder / WEIGHTS).stat().st_size for folder in FOLDERS) <= MAX_BYTES

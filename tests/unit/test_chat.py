@@ -18,7 +18,7 @@ from regard.errors import ModelError, UsageError
 from regard.generate import chat as chatting
 from regard.generate import safety
 from regard.generate.chat import ReplyCandidate, choose, reply_searches, stream_reply
-from regard.generate.prompts import MARK, MOST_TURNS, chat_prompt
+from regard.generate.prompts import MARK, MAX_TURNS, chat_prompt
 
 SAMPLED = DecodeConfig(method="sample", max_length=7, temperature=0.7)
 UNSURE_BELOW_HALF = GenerateConfig(min_probability=0.5)
@@ -61,11 +61,11 @@ def test_words_come_one_by_one_and_end_at_a_stop(model: Model) -> None:
 
 def test_what_the_model_reads(model: Model) -> None:
     own = model._translator
-    turns = [f"turn {number}" for number in range(MOST_TURNS + 3)]
+    turns = [f"turn {number}" for number in range(MAX_TURNS + 3)]
     read = own.source.decode(chat_prompt(own, ["Hello,\n  Jane", f"a{MARK}b"]).source[:-1])
     assert read == f"Hello, Jane {MARK} a b"
     longest = own.source.decode(chat_prompt(own, turns).source[:-1])
-    assert longest == f" {MARK} ".join(turns[-MOST_TURNS:])
+    assert longest == f" {MARK} ".join(turns[-MAX_TURNS:])
     translator = regard.load("chat")._translator
     typed, plain = "I don\u2019t know\u2026", "I don't know..."
     assert chat_prompt(translator, [typed]) == chat_prompt(translator, [plain])

@@ -20,7 +20,7 @@ from regard.text.tokenizer import EOS_ID
 from regard.train import run as training
 from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
-from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer, set_rate
+from regard.train.optimizer import MAX_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer, set_rate
 from regard.train.update import Updater
 
 
@@ -98,7 +98,7 @@ def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pyt
 def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(tmp_path, monkeypatch):
     corpus = counting_corpus(tmp_path)
     settings = dataclasses.replace(QUICK, steps=22, validate_every=11)
-    poison(monkeypatch, set(range(12, 12 + MOST_IN_A_ROW)))
+    poison(monkeypatch, set(range(12, 12 + MAX_IN_A_ROW)))
     assert run(corpus, tmp_path / "run", settings) is not None
     found = metrics(tmp_path / "run")
     [back] = [line for line in found if line["kind"] == "rollback"]
@@ -108,7 +108,7 @@ def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(tmp_path, monkey
     assert train == list(range(1, 23)), "undone steps are no part of the record"
 
     monkeypatch.undo()
-    run(corpus, tmp_path / "longer", dataclasses.replace(settings, steps=22 + MOST_IN_A_ROW))
+    run(corpus, tmp_path / "longer", dataclasses.replace(settings, steps=22 + MAX_IN_A_ROW))
     assert position(tmp_path / "run", 22) == position(tmp_path / "longer", 32), "the text of undone steps has been read"
 
 

@@ -40,7 +40,7 @@ from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics
 
 STUDY = "study.json"
-MOST_ON_A_GPU = 8
+MAX_ON_A_GPU = 8
 """runs that share a GPU by default; those counted in minutes never do"""
 
 
@@ -109,7 +109,7 @@ def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Cal
         # A small model uses one core of a CPU; beside a GPU another core prepares its batches.
         devices = {each.recipe.train.device for each in study.contenders.values()}
         on_gpu = any(choose_device(device).type == "cuda" for device in devices)
-        jobs = min(MOST_ON_A_GPU, max(1, num_cores() // 2)) if on_gpu else num_cores()
+        jobs = min(MAX_ON_A_GPU, max(1, num_cores() // 2)) if on_gpu else num_cores()
     sweeps, together, alone = stages_of(study)
     # Runs that are alone have as many threads as the others.
     work = partial(_do_in_parallel, study, output, say, max(1, num_cores() // jobs))

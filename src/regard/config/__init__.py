@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from regard.config.fields import MOST_HYPOTHESES as MOST_HYPOTHESES
+from regard.config.fields import MAX_HYPOTHESES as MAX_HYPOTHESES
 from regard.config.fields import Count, Settings
 from regard.config.fields import check_types as check_types
 from regard.config.fields import from_dict as from_dict

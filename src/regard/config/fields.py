@@ -9,13 +9,13 @@ from regard.errors import UsageError, suggest
 
 _Config = TypeVar("_Config")
 _Entry = TypeVar("_Entry")
-MOST_HYPOTHESES = 256  # of one sentence
+MAX_HYPOTHESES = 256  # of one sentence
 RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
     "positive": (lambda value: value > 0, "be above 0", "give a larger one"),
     "not negative": (lambda value: value >= 0, "not be negative", "give 0 or more"),
     "fraction": (lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"),
     "below 1": (lambda value: value < 1, "be below 1, at which nothing is learnt", "give less"),
-    "hypotheses": (lambda value: value <= MOST_HYPOTHESES, f"be at most {MOST_HYPOTHESES}", "give fewer"),
+    "hypotheses": (lambda value: value <= MAX_HYPOTHESES, f"be at most {MAX_HYPOTHESES}", "give fewer"),
     # Beyond these an output is noise, or empty.
     "at most 2": (lambda value: value <= 2, "be at most 2", "give less"),
     "at most 10": (lambda value: value <= 10, "be at most 10", "give less"),

@@ -21,8 +21,8 @@ from regard.decode.interface import StepRecord as StepRecord
 from regard.decode.single_path import SinglePaths, check_single_path
 from regard.errors import UsageError
 
-MOST_DRAWN = 256  # tokens that a model's own search draws from, at most
-MOST_PLACES = 512  # tokens of given outputs that are read together: each has a score for the whole vocabulary
+MAX_DRAWN = 256  # tokens that a model's own search draws from, at most
+MAX_PLACES = 512  # tokens of given outputs that are read together: each has a score for the whole vocabulary
 
 
 def search(
@@ -88,7 +88,7 @@ def whole_search(
     """The model's own search over all sources, or None where it has none or cannot do this one: it knows no constraints but
     the prefixes of a decoder alone, returns no attention, and samples one output of each from a few tokens."""
     has_encoder = model.config.has_encoder
-    few = 0 < config.top_k <= MOST_DRAWN and config.n_best == 1
+    few = 0 < config.top_k <= MAX_DRAWN and config.n_best == 1
     plain = (
         (config.method != "sample" or (few and not config.presence_penalty and not config.frequency_penalty))
         and not config.coverage_penalty
@@ -103,7 +103,7 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
         return []
     outputs, bos_id = [[*target, model.config.eos_id] for target in targets], model.config.bos_id
     state, read = model.start(sources), getattr(model, "read", None)
-    size = max(MOST_PLACES // max(map(len, outputs)), 1) if read else len(outputs)
+    size = max(MAX_PLACES // max(map(len, outputs)), 1) if read else len(outputs)
     results: list[list[float]] = []
     for begin in range(0, len(outputs), size):
         group = outputs[begin : begin + size]

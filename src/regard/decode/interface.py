@@ -23,7 +23,7 @@ Stop = Literal["end", "length"]
 
 IMPOSSIBLE = -1e9
 """The log-probability of a forced token that the model holds impossible: finite, so that sums stay numbers."""
-_LEAST_COVERAGE = 1e-9
+_MIN_COVERAGE = 1e-9
 """Below this a source token counts as hardly seen, rather than making the whole score -inf."""
 
 
@@ -132,7 +132,7 @@ def coverage_penalty(attention: Host, beta: float) -> float:
     """`attention` is [steps, source_len], without padding."""
     if not beta:
         return 0.0
-    covered = np.clip(attention.sum(axis=0, dtype=np.float64), _LEAST_COVERAGE, 1)
+    covered = np.clip(attention.sum(axis=0, dtype=np.float64), _MIN_COVERAGE, 1)
     return beta * float(np.log(covered).sum())
 
 

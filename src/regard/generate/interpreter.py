@@ -21,8 +21,8 @@ _CODES = {name.lower(): code for code, name in (*LANGUAGE_NAMES.items(), *_WORDI
 _QUOTED = r"""(?:[«"“”„‹`]\s*(?P<text>.+?)\s*[»"“”›`]|(?<!\w)['‘](?P<text>.+?)'(?!\w))"""
 _LANGUAGES = {side: rf"(?P<{side}>[^\W\d]+)" for side in ("from", "to")}
 _PARTS = {"text": "(?P<text>.+?)", "quoted": _QUOTED, **_LANGUAGES, **_WORDING["parts"]}
-_MOST_TURNS = 9  # last turns in which a text is looked for
-_LEAST_PROBABILITY = 0.2
+_MAX_TURNS = 9  # last turns in which a text is looked for
+_MIN_PROBABILITY = 0.2
 """probability of another language from which the meaning of words without quotation marks is a matter for translators"""
 
 Pair = tuple[str, str]  # source and target language
@@ -68,7 +68,7 @@ def fixed_reply(
     """
     if danger := reply_to_danger(turns[-1]):
         return danger
-    wanted = _wanted(turns[-_MOST_TURNS:]) if options.translates and pairs else None
+    wanted = _wanted(turns[-_MAX_TURNS:]) if options.translates and pairs else None
     found = wanted and _answer(wanted, {(main_language(pair[0]), main_language(pair[1])): pair for pair in pairs})
     return found if isinstance(found, TranslationRequest) or options.chat_template == "lines" else None
 
@@ -82,7 +82,7 @@ def _answer(wanted: _Wanted, pairs: Mapping[Pair, Pair]) -> TranslationRequest |
         return say["how"].format(known, names[next((into for _, into in pairs if into != home), home)])
     if not source:
         found = guess(text, [each for each, into in pairs if target in ("", into)] or [each for each, _ in pairs])
-        if kind == "meanings" and not is_quoted and found.probability < _LEAST_PROBABILITY:
+        if kind == "meanings" and not is_quoted and found.probability < _MIN_PROBABILITY:
             return None
         sure, known_here = sure_language(text), {code for pair in pairs for code in pair} - {target}
         source = sure if sure and sure not in known_here else main_language(found.language)

@@ -22,8 +22,8 @@ CHAT_TOKENS = 512  # of a chat model with a template
 """default length of an output, in tokens"""
 MARK = "\u2028"
 _MARKED = re.compile(f" ?{MARK} ?")
-MOST_TURNS = 7  # turns of a conversation that a chat model reads where it says nothing else, the one to answer included
-MOST_WORDS = 120  # words of so many turns together; the turn to answer is always read whole
+MAX_TURNS = 7  # turns of a conversation that a chat model reads where it says nothing else, the one to answer included
+MAX_WORDS = 120  # words of so many turns together; the turn to answer is always read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +136,14 @@ def to_lines(text: str) -> str:
     return _MARKED.sub("\n", text).rstrip(" ")
 
 
-def recent(turns: Sequence[str], most: int = MOST_TURNS) -> list[str]:
+def recent(turns: Sequence[str], most: int = MAX_TURNS) -> list[str]:
     """The last turns of a conversation, as many as a chat model is trained to read, each on one line."""
     kept: list[str] = []
     num_words = 0
     for turn in reversed(turns[-most:]):
         words = turn.split()
         num_words += len(words)
-        if kept and num_words > MOST_WORDS * most // MOST_TURNS:
+        if kept and num_words > MAX_WORDS * most // MAX_TURNS:
             break
         kept.append(" ".join(words))
     return kept[::-1]

@@ -20,13 +20,13 @@ def _compiled(sign: str) -> re.Pattern[str]:
 
 
 _PATTERNS = [(_compiled(sign), each["reply"]) for each in _WORDING["dangers"].values() for sign in each["signs"]]
-_MOST_CHARACTERS = 2000  # characters of a turn that are searched
+_MAX_CHARACTERS = 2000  # characters of a turn that are searched
 _HELP = re.compile(r"(?i)\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b")
 
 
 def reply_to_danger(text: str) -> str | None:
     """The reply to somebody in danger; None where the text names no danger."""
-    said = text[:_MOST_CHARACTERS].lower()
+    said = text[:_MAX_CHARACTERS].lower()
     return next((reply for pattern, reply in _PATTERNS if pattern.search(said)), None)
 
 

@@ -17,7 +17,7 @@ from regard.look.training_step import AFTER, GRADIENT, WEIGHT
 from regard.model.feedforward import ACTIVATIONS
 from regard.train.optimizer import is_orthogonal
 
-MOST_TERMS = 24  # Terms of a sum that are shown, the largest; of more the rest is one line.
+MAX_TERMS = 24  # Terms of a sum that are shown, the largest; of more the rest is one line.
 Derivation = dict[str, Any]
 _READ = frozenset(
     "output concatenated activated residual norm final_norm input embedding position position_bias memory".split()
@@ -43,7 +43,7 @@ class ChainRule(DerivationSheet):
         except NotTakenApart as reason:
             self.terms, self.lines, self.columns, self.formula, self.sentence = [], [], [], "", str(reason)
         self.terms.sort(key=lambda term: -abs(term["result"]))
-        if rest := self.terms[MOST_TERMS:]:
+        if rest := self.terms[MAX_TERMS:]:
             self._line(f"the other {len(rest)} terms together", sum(term["result"] for term in rest))
         return {
             "place": {"name": name, "index": list(index)},
@@ -51,7 +51,7 @@ class ChainRule(DerivationSheet):
             "sentence": self.sentence,
             "formula": self.formula,
             "columns": self.columns,
-            "terms": self.terms[:MOST_TERMS],
+            "terms": self.terms[:MAX_TERMS],
             "lines": self.lines,
             "result": self.result if self.formula else traced,
         }

@@ -23,7 +23,7 @@ from regard.train.plan import RESULT, RUN_FILE, Plan
 from regard.train.progress import METRICS, Progress
 from regard.train.snapshots import Snapshot, list_snapshots, probes_of, read_snapshot
 
-MOST_POINTS = 400  # Points of a curve on the page; a longer run is thinned.
+MAX_POINTS = 400  # Points of a curve on the page; a longer run is thinned.
 
 
 class _Metrics:
@@ -131,10 +131,10 @@ class TrainingRun:
         lines = self._metrics.read(self.folder / METRICS)
         train, valid, warnings = lines["train"], lines["valid"], lines["warning"]
         after = 0 if lines["rollback"] else after  # a run that was rolled back has repeated steps
-        last, stride = len(train) - 1, max(1, len(train) // MOST_POINTS)
+        last, stride = len(train) - 1, max(1, len(train) // MAX_POINTS)
         places = range(bisect_right(train, after, key=lambda line: int(line["step"])), last + 1)
         # The first steps, where most is learnt, are few: they stay.
-        kept = [train[i] for i in places if i < MOST_POINTS // 4 or i % stride == 0 or i == last]
+        kept = [train[i] for i in places if i < MAX_POINTS // 4 or i % stride == 0 or i == last]
         return {
             "steps": list_snapshots(self.folder),
             "finished": self.is_finished,

@@ -19,7 +19,7 @@ from regard.search.passages import MAX_TOKENS
 from regard.text import Span
 from regard.text.tokenizer import TokenizerBase
 
-_MOST_LETTERS = 64  # letters of the longest token of any vocabulary
+_MAX_LETTERS = 64  # letters of the longest token of any vocabulary
 _BATCH_TOKENS = 4096
 
 OnProgress = Callable[[int, int], None]  # called with the number of passages done, and of all
@@ -48,7 +48,7 @@ class TextEncoder:
 
     def count(self, text: str) -> int:
         """Tokens of a text; of one that is certainly too long only an upper bound."""
-        if len(text) > _MOST_LETTERS * self.longest:
+        if len(text) > _MAX_LETTERS * self.longest:
             return len(text)
         return len(self.tokenizer.encode(text))
 

@@ -28,7 +28,7 @@ from regard.search.passages import MAX_TOKENS, Passage, read_passages
 
 FORMAT_VERSION = 3
 INDEX = "index.json"
-MOST_BYTES = 1 << 26  # size of the largest file that is read
+MAX_BYTES = 1 << 26  # size of the largest file that is read
 _LOCK = ".lock"
 _VECTORS_PREFIX, _VECTORS_SUFFIX = "vectors-", ".f32"
 _RETRY_SECONDS = 0.1  # seconds between two tries to lock the index
@@ -103,8 +103,8 @@ def build(
 
 
 def _read(path: Path, file: IndexedFile, encoder: TextEncoder) -> list[Passage]:
-    if file.size > MOST_BYTES:
-        raise DataError(f"it must have at most {MOST_BYTES >> 20} MiB: it has {file.size >> 20}")
+    if file.size > MAX_BYTES:
+        raise DataError(f"it must have at most {MAX_BYTES >> 20} MiB: it has {file.size >> 20}")
     data, suffix, most = path.read_bytes(), path.suffix.lower(), min(MAX_TOKENS, encoder.longest)
     language = encoder.manifest.source_language
     return read_passages(data, suffix, encoder.count, most, language=language, encoding=file.encoding)

@@ -8,7 +8,7 @@ from regard.errors import DataError, UsageError
 
 Span = tuple[int, int]  # start and end of a part of a text, in characters
 
-_LEAST_TIMES, _LEAST_LENGTH = 3, 8  # repetitions and tokens of a loop
+_MIN_TIMES, _MIN_LENGTH = 3, 8  # repetitions and tokens of a loop
 
 
 def check_text(text: object, what: str = "a text") -> str:
@@ -57,13 +57,13 @@ def is_looping(tokens: Sequence[Hashable]) -> bool:
     (True, False)
     """
     # Every token of a loop comes three times or more: few texts have enough of these.
-    if len(tokens) - len(set(tokens)) < _LEAST_LENGTH - _LEAST_TIMES + 1:
+    if len(tokens) - len(set(tokens)) < _MIN_LENGTH - _MIN_TIMES + 1:
         return False
-    num_often = sum(times for times in Counter(tokens).values() if times >= _LEAST_TIMES)
-    if num_often < _LEAST_LENGTH:
+    num_often = sum(times for times in Counter(tokens).values() if times >= _MIN_TIMES)
+    if num_often < _MIN_LENGTH:
         return False
-    for period in range(1, num_often // _LEAST_TIMES + 1):
-        needed = max(_LEAST_TIMES * period, _LEAST_LENGTH) - period
+    for period in range(1, num_often // _MIN_TIMES + 1):
+        needed = max(_MIN_TIMES * period, _MIN_LENGTH) - period
         if b"\1" * needed in bytes(map(operator.eq, tokens[period:], tokens)):
             return True
     return False

@@ -49,7 +49,7 @@ _SIGNS = frozenset(map(chr, _KEYBOARD)) | frozenset("\u2026\u00a0\u2009\u202f\uf
 _PREFERS_KEYBOARD = ("en", "fr")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _WORD = re.compile(r"[^\W\d_]++")
-_LEAST_CAPITALS = 5  # letters of a single word in capitals that is no abbreviation, such as NATO
+_MIN_CAPITALS = 5  # letters of a single word in capitals that is no abbreviation, such as NATO
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def normalise_text(text: str) -> str:
 def is_in_capitals(text: str) -> bool:
     """Whether a text is all in capitals, and more than an abbreviation: I LOVE YOU, not NATO."""
     words = [word for word in _WORD.findall(text) if len(word) > 1 or word == "I"] if text.isupper() else []
-    return len(words) > 1 or any(len(word) >= _LEAST_CAPITALS for word in words)
+    return len(words) > 1 or any(len(word) >= _MIN_CAPITALS for word in words)
 
 
 def capitals(text: str) -> str:

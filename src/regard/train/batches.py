@@ -28,12 +28,12 @@ from regard.train.parallel import Processes
 from regard.train.plan import Plan
 
 AHEAD = 4  # Maximum number of prefetched batches.
-MOST_WORKERS = 15  # Maximum number of processes that make batches beside the training one.
+MAX_WORKERS = 15  # Maximum number of processes that make batches beside the training one.
 
 
 def num_readers() -> int:
     """Number of processes that read and encode the text, before the training."""
-    return min(MOST_WORKERS + 1, num_cores())
+    return min(MAX_WORKERS + 1, num_cores())
 
 
 def make_stream(
@@ -54,7 +54,7 @@ def make_stream(
         tokenizers = tokenizers[0], load_tokenizers(folder, own.tokenizer, own.model)[0]
     # A GPU is faster than one process can encode; a CPU is not.
     own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
-    num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
+    num_workers = max(0, min(MAX_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
     if not processes.is_first:
         processes.wait()  # for the files that the first one leaves
     stream = PairStream(

@@ -41,12 +41,12 @@ SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 NUM_SAMPLED = 2000
 """Number of pairs or lines sampled to estimate the tokens of the corpus."""
 HELD_OUT_SHARE = 0.02  # Share of the text held out for validation.
-LEAST_HELD_OUT, MOST_HELD_OUT = 100, 1000
+MIN_HELD_OUT, MAX_HELD_OUT = 100, 1000
 """Bounds of the held-out pairs; of fewer than 500 pairs a fifth is held out."""
-MOST_KEPT = 500  # Maximum pairs of the text to keep that are translated.
-MOST_CHARACTERS_HELD_OUT = 400_000  # Maximum held-out characters of running text.
-MOST_BAD = 0.5  # Share of a text that may be unusable, or of a file that may be misaligned.
-LEAST_DOCUMENTS = 50
+MAX_KEPT = 500  # Maximum pairs of the text to keep that are translated.
+MAX_CHARACTERS_HELD_OUT = 400_000  # Maximum held-out characters of running text.
+MAX_BAD = 0.5  # Share of a text that may be unusable, or of a file that may be misaligned.
+MIN_DOCUMENTS = 50
 """Number of documents below which the end of the longest one is held out instead of whole documents."""
 CHARACTERS_OF_A_PAIR = 200  # Characters of running text that count as one pair when settings are chosen.
 
@@ -99,7 +99,7 @@ def read_corpora(data: DataConfig, seed: int, say: Say, folder: Path, num_proces
 def _check_aligned(corpus: Corpus, names: Sequence[str]) -> None:
     """Refuse a file whose sides do not belong together."""
     for name, start, stop in zip(names, corpus.starts, [*corpus.starts[1:], len(corpus)], strict=True):
-        if (share := share_unaligned(corpus, start, stop)) > MOST_BAD:
+        if (share := share_unaligned(corpus, start, stop)) > MAX_BAD:
             raise DataError(
                 f"line n of one side must translate line n of the other: in {share:.0%} of {name} the lines fit others as "
                 "well, as if shuffled, shifted or of another text; mend it, or train on it all the same with --force"
@@ -110,7 +110,7 @@ def _check_usable(read: ReadingReport, data: DataConfig, cleaned: CleaningReport
     """Refuse a text of which most lines cannot be used; a repeated line could be."""
     unusable = read.unusable + cleaned.dropped
     num_usable = cleaned.num_kept + unusable.pop("duplicate", 0)
-    if read.num_lines - num_usable > MOST_BAD * read.num_lines and not data.force:
+    if read.num_lines - num_usable > MAX_BAD * read.num_lines and not data.force:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in unusable.most_common())
         raise DataError(
             f"half of the lines must be usable: got {num_usable:,} of {read.num_lines:,} ({reasons}); mend the files, "
@@ -155,8 +155,8 @@ def _index(data: DataConfig, seed: int) -> dict[str, Any]:
 
 
 def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Corpus]:
-    least = max(1, min(LEAST_HELD_OUT, len(corpus) // 5))
-    held_out = min(MOST_HELD_OUT, max(least, int(len(corpus) * HELD_OUT_SHARE)))
+    least = max(1, min(MIN_HELD_OUT, len(corpus) // 5))
+    held_out = min(MAX_HELD_OUT, max(least, int(len(corpus) * HELD_OUT_SHARE)))
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
     places = np.array(random.Random(seed).sample(range(len(corpus)), held_out))
@@ -197,11 +197,11 @@ def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
 
 
 def read_kept(data: DataConfig) -> Corpus | None:
-    """At most `MOST_KEPT` pairs of the text that a given model must not get worse at, evenly spaced."""
+    """At most `MAX_KEPT` pairs of the text that a given model must not get worse at, evenly spaced."""
     if not data.keep:
         return None
     keep = read_pairs(pairs=data.keep, swapped=data.swapped, strict=True)
-    stride = math.ceil(len(keep) / MOST_KEPT)
+    stride = math.ceil(len(keep) / MAX_KEPT)
     return Corpus(keep.sources[::stride], keep.targets[::stride])
 
 
@@ -235,8 +235,8 @@ def read_texts(data: DataConfig, seed: int, say: Say) -> tuple[RunningText, Runn
 
 def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningText]:
     """Hold out random documents; of few documents, the last lines of the longest."""
-    wanted = min(MOST_CHARACTERS_HELD_OUT, int(text.num_characters * HELD_OUT_SHARE))
-    if len(text) < LEAST_DOCUMENTS:
+    wanted = min(MAX_CHARACTERS_HELD_OUT, int(text.num_characters * HELD_OUT_SHARE))
+    if len(text) < MIN_DOCUMENTS:
         longest = max(range(len(text)), key=lambda number: len(text.documents[number]))
         lines = text.documents[longest]
         count = max(1, round(len(lines) * wanted / sum(len(line) + 1 for line in lines)))

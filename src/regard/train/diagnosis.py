@@ -19,7 +19,7 @@ from regard.text.tokenizer import TokenizerBase
 from regard.train.corpora import Text, Tokenizers
 
 _TOLD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))  # by cause
-MOST_TOKENS_A_WORD = 3.0
+MAX_TOKENS_A_WORD = 3.0
 """Mean tokens of a word above which the vocabulary is too small; a usual one has 1.1 to 1.8."""
 NUM_WORDS_MEASURED = 5000
 RISEN = 1.05
@@ -29,7 +29,7 @@ JUMP = 1.5  # Training loss as a multiple of the lowest before it, at which the 
 WINDOW = 10  # Readings of the training loss whose median is compared.
 STILL = 0.01  # Relative change of the validation loss below which a run stands still.
 LATE = 0.7  # Share of a run before which a loss may stand still: many tasks are learnt late.
-LEAST_GAIN = 0.02  # Share of the validation loss by which the right sources must be better than exchanged ones.
+MIN_GAIN = 0.02  # Share of the validation loss by which the right sources must be better than exchanged ones.
 _WORD = re.compile(r"[^\W\d_\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]+")
 """a word of a script with spaces between words: not Thai, Lao, Tibetan, Burmese, Khmer, Chinese or Japanese"""
 
@@ -64,7 +64,7 @@ def diagnose(signs: Signs, settings: TrainConfig) -> tuple[str, str] | None:
         return "overfitting", _TOLD["overfitting"].format(best=best, loss=valid[-1], latest=latest)
     if signs.done < LATE:
         return None
-    if signs.exchanged is not None and signs.exchanged - valid[-1] < LEAST_GAIN * valid[-1]:
+    if signs.exchanged is not None and signs.exchanged - valid[-1] < MIN_GAIN * valid[-1]:
         return "misaligned", _TOLD["misaligned"].format(loss=valid[-1], exchanged=signs.exchanged)
     if len(valid) > 2 and abs(valid[-1] - valid[-3]) < STILL * valid[-1] and valid[-1] > 0.5 * signs.guessing:
         return "plateau", _TOLD["plateau"].format(loss=valid[-1], guessing=signs.guessing, rate=rate)
@@ -76,7 +76,7 @@ def vocabulary_too_small(tokenizers: Tokenizers, corpus: Text) -> tuple[str, str
     sides = [corpus.lines()] if isinstance(corpus, RunningText) else [corpus.sources, corpus.targets]
     for tokenizer, lines in zip((tokenizers[-1:] if len(sides) == 1 else tokenizers), sides, strict=True):
         mean = tokens_a_word(tokenizer, list(islice(lines, NUM_WORDS_MEASURED)))
-        if mean > MOST_TOKENS_A_WORD:
+        if mean > MAX_TOKENS_A_WORD:
             return "vocabulary", _TOLD["vocabulary"].format(mean=mean, size=tokenizer.vocab_size)
     return None
 

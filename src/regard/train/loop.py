@@ -19,7 +19,7 @@ from regard.train import checkpoints
 from regard.train.batches import Prefetcher, share
 from regard.train.diagnosis import Signs, diagnose
 from regard.train.loss import BatchLoss
-from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer, trained
+from regard.train.optimizer import MAX_IN_A_ROW, RunningAverage, make_optimizer, trained
 from regard.train.parallel import Processes, whole_model
 from regard.train.progress import Clock, History, Progress, Reporter, Validation
 from regard.train.rendezvous import Interrupted, Signals
@@ -30,7 +30,7 @@ LOG_EVERY = {"cuda": 20}
 """Steps between two readings of the loss, by device; a reading makes the host wait for a GPU. Elsewhere 1."""
 WORSE_THAN_GUESSING = 2.0  # Loss that counts as diverged, as a multiple of the loss of a uniform guess.
 ADVICE = "start again with a lower learning_rate or a longer warmup"
-MOST_ROLLBACKS = 3
+MAX_ROLLBACKS = 3
 """Consecutive rollbacks, without a good validation in between, before the run is given up."""
 
 
@@ -179,16 +179,16 @@ class Trainer:
         if skipped.total > self._num_skipped:
             more, self._num_skipped = skipped.total - self._num_skipped, skipped.total
             reporter.record("skipped", self.step, steps=more, total=skipped.total, position=position)
-        if skipped.longest_row >= MOST_IN_A_ROW:
+        if skipped.longest_row >= MAX_IN_A_ROW:
             reason = f"{skipped.longest_row} steps in a row had a gradient that is no number or far too large"
-        elif self._num_bad_readings >= MOST_IN_A_ROW:
+        elif self._num_bad_readings >= MAX_IN_A_ROW:
             reason = "the loss stays far above that of guessing"
         else:
             return False
         cause = f"learning_rate={self.settings.learning_rate:.1e} is likely too high"
         checkpoint = checkpoints.load_latest(self.run_folder, self.device)
         warning = f"{reason[0].upper()}{reason[1:]}: {cause}."
-        if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
+        if checkpoint is None or self._num_rollbacks == MAX_ROLLBACKS:
             reporter.warn(self.step, "nan", warning)
             raise TrainingError(f"the loss must fall: at step {self.step} {reason}: {cause}; {ADVICE}")
         reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")

@@ -14,7 +14,7 @@ from regard.model.linear import add_adapters
 from regard.model.transformer import Model, build
 from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Tensors, autocast
-from regard.train.plan import LEAST_BATCH, divide
+from regard.train.plan import MIN_BATCH, divide
 
 TRIALS = (4096, 16384)  # Sizes of the two trial batches, in tokens.
 SHARE = 0.85  # Share of the free memory to use; the rest is for fragmentation and validation.
@@ -48,9 +48,9 @@ def fit_to_memory(settings: TrainConfig, model: ModelConfig, device: torch.devic
     del network
     torch.cuda.empty_cache()
     most = most_tokens(measured, round(free * SHARE) - kept) if measured else 0
-    if most < min(LEAST_BATCH, settings.batch_tokens):
+    if most < min(MIN_BATCH, settings.batch_tokens):
         gib = f"{free / 2**30:.1f} GiB are free, weights and optimizer take {kept / 2**30:.1f}"
-        raise TrainingError(f"memory must hold the model and {LEAST_BATCH:,} tokens: {gib}; take a smaller size")
+        raise TrainingError(f"memory must hold the model and {MIN_BATCH:,} tokens: {gib}; take a smaller size")
     batch_tokens, num_parts = divide(settings.batch_tokens, most)
     if num_parts == 1:
         return settings

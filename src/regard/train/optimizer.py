@@ -12,7 +12,7 @@ from regard.config import TrainConfig
 SPIKE = 50.0  # Gradient norm above which a step is skipped, as a multiple of the running average.
 NUM_USUAL = 100
 """Window of the running gradient-norm average, in steps. Until it is full, only NaN and infinity are rejected."""
-MOST_IN_A_ROW = 10  # Consecutive skipped steps before the run is rolled back.
+MAX_IN_A_ROW = 10  # Consecutive skipped steps before the run is rolled back.
 
 
 MUON_MOMENTUM = 0.95

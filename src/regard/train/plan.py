@@ -38,14 +38,14 @@ SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))  # Model size
 DROPOUT_BY_PAIRS = ((500_000, 0.1), (100_000, 0.15), (0, 0.2))
 """Dropout for at least so many pairs: more for less text, against overfitting."""
 EPOCHS_AT_30K = 70  # Epochs over a corpus of 30,000 pairs; a larger one needs fewer, by the square root.
-LEAST_EPOCHS, MOST_EPOCHS = 6, 100
+MIN_EPOCHS, MAX_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
 """Batches in an epoch, within the bounds of the batch size."""
 SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536  # Bounds of the chosen batch size, in tokens.
-LEAST_BATCH = 512  # Minimum batch size when memory is short, in tokens.
+MIN_BATCH = 512  # Minimum batch size when memory is short, in tokens.
 LARGEST_ON_CPU = 8192
 """Maximum batch size on a CPU, in tokens; more takes memory and saves no time, so an update has several batches."""
-LEAST_STEPS = 500
+MIN_STEPS = 500
 FINE_TUNING_RATE = 0.05
 """Peak rate of fine-tuning, as a share of the rate from a random start: a higher one forgets what the model knew."""
 ADAPTER_RATE = 0.5  # Peak rate of adapters, as such a share: their product begins at zero.
@@ -145,7 +145,7 @@ class Plan:
         """Twice as many batches of half the size to an update, after an error."""
         assert self.train.batch_tokens is not None
         batch_tokens = self.train.batch_tokens // 2
-        if batch_tokens < LEAST_BATCH:
+        if batch_tokens < MIN_BATCH:
             raise TrainingError(reason)
         train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=2 * self.train.accumulate)
         return dataclasses.replace(
@@ -211,7 +211,7 @@ def complete(
     `num_tokens` counts both sides of the corpus once. tunes: whether a given model goes on in its own task.
     """
     epochs = EPOCHS_AT_30K * math.sqrt(30_000 / num_pairs)
-    epochs = for_pairs(FINE_TUNING_PASSES, num_pairs) if tunes else min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
+    epochs = for_pairs(FINE_TUNING_PASSES, num_pairs) if tunes else min(MAX_EPOCHS, max(MIN_EPOCHS, epochs))
     wanted = num_tokens / STEPS_AN_EPOCH
     smallest = FINE_TUNING_BATCH if tunes else SMALLEST_BATCH
     batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(smallest, wanted)))
@@ -223,7 +223,7 @@ def complete(
     steps, warmup, validate_every = settings.steps, settings.warmup, settings.validate_every
     if settings.minutes is None:
         an_update = batch_tokens * accumulate
-        steps = steps or max(1 if tunes else LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
+        steps = steps or max(1 if tunes else MIN_STEPS, math.ceil(epochs * num_tokens / an_update))
         share = min(4000, steps // 4) if is_square_root else round(WARMUP_SHARE * steps)
         warmup = warmup or max(1, share)
         validate_every = validate_every or max(1, steps // (FINE_TUNING_VALIDATIONS if tunes else NUM_VALIDATIONS))

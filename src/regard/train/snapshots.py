@@ -33,13 +33,13 @@ from regard.train.validation import translate_all
 from regard.translate.trace import search_recorded
 
 SNAPSHOTS = "snapshots"
-MOST_WITH_MOMENTS = 1_000_000
+MAX_WITH_MOMENTS = 1_000_000
 """Maximum weights of a model whose snapshots hold Adam's moments too."""
 NUM_PROBES = 4
 LONGEST_PROBE = 60
 """Maximum characters of a probe sentence; longer validation sentences are taken only where no shorter ones are."""
 NUM_GIVEN = 3  # Words of a line that a language model goes on from.
-MOST_WRITTEN = 8  # Maximum tokens written for a probe, beyond those of its reference: an untrained model never ends.
+MAX_WRITTEN = 8  # Maximum tokens written for a probe, beyond those of its reference: an untrained model never ends.
 _FIRST, _SECOND = "first.", "second."
 
 
@@ -88,7 +88,7 @@ class SnapshotWriter:
     def take(self, step: int, model: Model, optimizer: AdamW) -> None:
         """Write the snapshot of a step; `model` has the weights to keep, the optimizer their moments."""
         tensors = to_tensors(model.state_dict(), model.config)
-        if sum(each.size for each in tensors.values()) <= MOST_WITH_MOMENTS:
+        if sum(each.size for each in tensors.values()) <= MAX_WITH_MOMENTS:
             tensors |= _moments(model, optimizer)
         self._folder.mkdir(exist_ok=True)
         _save(_path(self._folder, step), quantize(tensors), step, self.probes)
@@ -135,7 +135,7 @@ def probes_of(
         return found.probes
     model, probes = model or model_of(found.tensors, plan.model), found.probes
     own, sources = tokenizers[1], [each["source"] for each in probes]
-    most = max((len(own.encode(each["reference"])) for each in probes), default=0) + MOST_WRITTEN
+    most = max((len(own.encode(each["reference"])) for each in probes), default=0) + MAX_WRITTEN
     greedy = DecodeConfig(method="greedy", max_length=most)
     if isinstance(model, EncoderOnly):
         written = [""] * len(probes)

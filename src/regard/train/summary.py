@@ -30,7 +30,7 @@ from regard.train.update import Updater
 CURVES = "curves.png"
 _TRIAL_TOKENS = 2048
 """Tokens of the batch that is timed; the time of a larger one is in proportion."""
-_MOST_SECONDS = 2.0
+_MAX_SECONDS = 2.0
 """Time after which a step is not timed again; the first also sets torch up, and other programs may disturb one or two."""
 _WORTH_THREADS = 0.9
 """Share of the time that more threads may take at most to be chosen: on busy cores threads wait for each other."""
@@ -85,7 +85,7 @@ def timed(network: Model, plan: Plan) -> tuple[Plan, float | None]:
         for threads in tried:
             torch.set_num_threads(threads)
             times = list[float]()
-            while len(times) < 4 and sum(times) < _MOST_SECONDS:
+            while len(times) < 4 and sum(times) < _MAX_SECONDS:
                 began = time.perf_counter()
                 updater([batch], rate=0.0)
                 times.append(time.perf_counter() - began)

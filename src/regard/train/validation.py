@@ -24,7 +24,7 @@ from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import EOS_ID, TokenizerBase
 from regard.train.batches import chunks_for, to_tensors
 from regard.train.corpora import Text, Tokenizers
-from regard.train.diagnosis import LEAST_GAIN
+from regard.train.diagnosis import MIN_GAIN
 from regard.train.loss import Tensors, autocast, batch_loss, pair_loss
 from regard.train.memory import is_out_of_memory
 from regard.train.parallel import Processes
@@ -61,7 +61,7 @@ def make_validator(
             return Validation(loss, bleu)
         others = Corpus([*valid.sources[1:], valid.sources[0]], valid.targets)
         exchanged = translation_loss(model, others, tokenizers, settings, processes)
-        if exchanged - loss > LEAST_GAIN * loss:
+        if exchanged - loss > MIN_GAIN * loss:
             helped.append(exchanged)
         return Validation(loss, bleu, exchanged)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from regard.config import MOST_HYPOTHESES, DecodeConfig
+from regard.config import MAX_HYPOTHESES, DecodeConfig
 from regard.data.batches import batches_for_inference
 from regard.decode import Constraints, Hypothesis, StepModel, StepRecord, search, whole_search
 from regard.decode.constraints import contains
@@ -39,8 +39,8 @@ class TranslateOptions:
     def __post_init__(self) -> None:
         if self.mbr not in ("", "chrf", "bleu"):
             raise UsageError(f"mbr must be chrf or bleu: got {self.mbr!r}; choose one")
-        if not 2 <= self.samples <= MOST_HYPOTHESES:
-            raise UsageError(f"samples must be from 2 to {MOST_HYPOTHESES}: got {self.samples}; give another number")
+        if not 2 <= self.samples <= MAX_HYPOTHESES:
+            raise UsageError(f"samples must be from 2 to {MAX_HYPOTHESES}: got {self.samples}; give another number")
 
     @property
     def single_sentence(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.config import MOST_HYPOTHESES, DecodeConfig
+from regard.config import MAX_HYPOTHESES, DecodeConfig
 from regard.decode import Hypothesis
 from regard.documents.placement import overlap
 from regard.text import is_looping
@@ -185,7 +185,7 @@ class SentenceTranslator:
                     candidates = list(by_text.values())[:n_best]
                 found[place] = _SearchOutput(each, candidates)
             missing = {i: each for i, each in missing.items() if len(found[i].candidates) < n_best}
-            beam = min(2 * beam, MOST_HYPOTHESES)
+            beam = min(2 * beam, MAX_HYPOTHESES)
         return found
 
     def _candidate(self, each: Prepared, hypothesis: Hypothesis, written: str) -> Candidate:

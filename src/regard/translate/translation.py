@@ -44,7 +44,7 @@ FLAGS: dict[str, str] = tomllib.loads(Path(__file__).with_name("flags.toml").rea
 
 _NUM_SHOWN = 40
 """characters of a sentence shown in a warning"""
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 """texts named in a warning"""
 
 
@@ -194,8 +194,8 @@ def messages(
         ]
         if found:
             number, names = num_cut if flag == "cut" else len(found), list(dict.fromkeys(found))
-            others = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
-            yield f"{number} {meaning.format(longest=longest)}: {', '.join(names[:_MOST_NAMES])}{others}"
+            others = f" and {len(names) - _MAX_NAMES} more" * (len(names) > _MAX_NAMES)
+            yield f"{number} {meaning.format(longest=longest)}: {', '.join(names[:_MAX_NAMES])}{others}"
 
 
 def shifted(span: Span, by: int) -> Span:

@@ -91,7 +91,7 @@ class Read:
 
 
 def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(monkeypatch):
-    monkeypatch.setattr("regard.decode.MOST_PLACES", 11)
+    monkeypatch.setattr("regard.decode.MAX_PLACES", 11)
     targets = [[4], [5, 6, 7, 8], [], [9], [4, 4]]
     sources = [[5 + number, 3] for number in range(len(targets))]
     model = Reading()

@@ -66,7 +66,7 @@ def test_files_that_cannot_be_read_are_named(reader: TextEncoder, texts: Path, m
     (texts / "old.txt").write_bytes(b"caf\xe9")
     (texts / "large.txt").write_text("too much")
     (texts / "vanishing.txt").write_text("soon gone")
-    monkeypatch.setattr(indexing, "MOST_BYTES", 200)
+    monkeypatch.setattr(indexing, "MAX_BYTES", 200)
     (texts / "large.txt").write_text("too much " * 99)
     found = indexing.find_files([texts])
     (texts / "vanishing.txt").unlink()

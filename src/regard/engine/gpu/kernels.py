@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.engine.gpu.slots import Slots
 
-MOST = 8  # Candidates taken out of a part one by one; for more, sorting is faster.
+MAX_CANDIDATES = 8  # Candidates taken out of a part one by one; for more, sorting is faster.
 PART = 4096  # Tokens of the vocabulary in a part.
 WARPS = 8
 PLACES = 128  # Entries of the table of owners that a program moves at a time.

@@ -32,13 +32,13 @@ from regard.model.static_cache import SourceCache, StaticState, TargetCache
 from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
 
 if torch.version.cuda is not None:
-    from regard.engine.gpu.kernels import MOST, advance, chunked_top
+    from regard.engine.gpu.kernels import MAX_CANDIDATES, advance, chunked_top
 
 
 STEPS_AHEAD = 2  # Steps between two queries of the host, and between a query and its answer.
 MAX_PLACES = 256  # Tokens of a prefix whose scores of the whole vocabulary are in memory together.
-LEAST_POSITIONS = 1024  # Decoder positions whose vectors are computed once, at least.
-LEAST_MEMORY = 1 << 24  # Minimum bytes for the sources of a search; with less the search gives up.
+MIN_POSITIONS = 1024  # Decoder positions whose vectors are computed once, at least.
+MIN_MEMORY = 1 << 24  # Minimum bytes for the sources of a search; with less the search gives up.
 SOURCE_STEP = 16  # Multiple that sources are padded to, so that recordings of the encoder can be replayed.
 
 
@@ -106,7 +106,7 @@ class StaticSearch:
         self._recordings.clear()
         torch.cuda.empty_cache()
         memory = self.room.memory // 2
-        if memory < LEAST_MEMORY:
+        if memory < MIN_MEMORY:
             raise UsageError(
                 "a search needs some memory of the GPU: it is full, even for a few sentences at a time; stop what "
                 "else runs on it, or name --device cpu"
@@ -117,7 +117,7 @@ class StaticSearch:
         if shape.max_len > self._num_positions:
             # Recordings read the table in place, so a new table invalidates them.
             self._recordings.clear()
-            self._num_positions = max(shape.max_len, LEAST_POSITIONS)
+            self._num_positions = max(shape.max_len, MIN_POSITIONS)
             if self.model.config.position == "sinusoidal":
                 self.model.target.position.tabulate(self._num_positions, self.model.output.weight.device)
         recording = self._recordings.pop(shape, None)
@@ -226,7 +226,7 @@ class RecordedSearch:
         logits = self._project(hidden)
         if self.shape.sampling is not None:
             self.slots.advance(*drawn(*candidates(logits, self.slots), self.slots))
-        elif logits.is_cuda and not self.shape.no_repeat_ngram and self.shape.beam <= MOST:
+        elif logits.is_cuda and not self.shape.no_repeat_ngram and self.shape.beam <= MAX_CANDIDATES:
             advance(self.slots, *chunked_top(logits, self.slots))
         else:
             self.slots.advance(*candidates(logits, self.slots))

@@ -8,8 +8,8 @@ import { attentions, parsePath } from "./structure.js";
 import { range } from "./tensor.js";
 
 const WHY = "Attention alone ignores order. This model adds nothing to the embedding: ";
-const MOST_DISTANT = 40;
-const MOST_ROWS = 24;
+const MAX_DISTANT = 40;
+const MAX_ROWS = 24;
 
 /** A row for each head and a column for each distance. @param {App} app @param {string} title @param {number[]} distances @param {number[][]} heads @param {(row: number, column: number) => Place | null} [place] */
 function byDistance(app, title, distances, heads, place) {
@@ -31,7 +31,7 @@ export async function rotaryCards(app) {
 	const size = query.length(2);
 	/** @param {number} pair */
 	const speed = (pair) => app.config.rotary_frequencies?.[pair] ?? NaN;
-	const distances = range(MOST_DISTANT + 1);
+	const distances = range(MAX_DISTANT + 1);
 	const heads = range(query.length(0)).map((head) => {
 		// The length of each pair, which turning does not change.
 		const pairs = range(size / 2).map((i) => query.at([head, here, 2 * i]) ** 2 + query.at([head, here, 2 * i + 1]) ** 2);
@@ -42,7 +42,7 @@ export async function rotaryCards(app) {
 		card(
 			["Each pair of features turns like the hand of a clock", codeLink(app, "rotation")],
 			p("", `Each pair of features turns by ${show(speed(0), 2)} radians from one position to the next in the first pair, by ${show(speed(size / 2 - 1), 6)} in the last: the left pairs turn fast, as a second hand does, the right ones hardly. The band shows the cosine of the angle.`),
-			matrix({ title: "cosine of the angle", rows: tokens.slice(0, MOST_ROWS), columns: size / 2, value: (row, pair) => Math.cos(row * speed(pair)), scale: "signed", limit: 1, markedRow: here, rowHeight: 14 }),
+			matrix({ title: "cosine of the angle", rows: tokens.slice(0, MAX_ROWS), columns: size / 2, value: (row, pair) => Math.cos(row * speed(pair)), scale: "signed", limit: 1, markedRow: here, rowHeight: 14 }),
 		),
 		card(
 			"What the distance does to a score",

@@ -80,7 +80,7 @@ const FIRST = {
 };
 
 /** letters of both sentences that the head shows in full; longer ones get a line each */
-const MOST_IN_A_LINE = 130;
+const MAX_IN_A_LINE = 130;
 
 /** @param {string} id */
 function part(id) {
@@ -108,9 +108,9 @@ function drawHead(app) {
 	const from = doc.stages ? doc.title : (doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : ""));
 	const isFilled = app.isReader && written !== from && doc.source?.token_strings.includes(doc.model.mask ?? "");
 	const to = !app.isReader || isFilled ? (doc.source ? written : written.slice(from.length)) : "";
-	const isLong = Boolean(doc.source) && from.length + to.length > MOST_IN_A_LINE;
+	const isLong = Boolean(doc.source) && from.length + to.length > MAX_IN_A_LINE;
 	part("sentence").className = isLong ? "long" : "";
-	part("sentence").title = isLong || to.length > MOST_IN_A_LINE ? `${from}\n${to}` : "";
+	part("sentence").title = isLong || to.length > MAX_IN_A_LINE ? `${from}\n${to}` : "";
 	part("sentence").replaceChildren(span("from", from), doc.source && to && !isLong ? " → " : "", span("to", to));
 	const banner = runBanner(app);
 	part("banner").hidden = banner.length === 0;

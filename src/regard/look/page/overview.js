@@ -9,7 +9,7 @@ import { band, card, codeLink, lead, probabilityBars } from "./parts.js";
 import { isRecurrent, layerOutput, numLayers, stackOutput, titleOf } from "./structure.js";
 
 /** weights below are not drawn */
-const LEAST = 0.04;
+const MIN_WEIGHT = 0.04;
 
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
@@ -93,7 +93,7 @@ async function whatItLooksAt(app) {
 		card(
 			["What it looks at", every],
 			p("", `${isWriting ? "While it writes" : "At"} “${queries[focus]}” the model looks most at ${mostly}. A thicker line is more attention, ${heads} of ${titleOf(part)}. Choose a word.`),
-			linesBetween(app, sides, lines.filter((each) => each.weight >= LEAST), false),
+			linesBetween(app, sides, lines.filter((each) => each.weight >= MIN_WEIGHT), false),
 			twin("the lines as a table", ["looks at", "weight"], () => here.map((each) => tableRow({}, keys[each.column], cell(each.weight)))),
 		),
 	];

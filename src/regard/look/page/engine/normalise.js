@@ -66,7 +66,7 @@ const isAscii = (text) => /^[\0-\x7f]*$/.test(text);
 function isInCapitals(text) {
 	if (!/\p{Uppercase}/u.test(text) || /[\p{Lowercase}\p{Lt}]/u.test(text)) return false;
 	const words = (text.match(rules.normalise._word) ?? []).filter((word) => [...word].length > 1 || word === "I");
-	return words.length > 1 || words.some((word) => [...word].length >= rules.normalise._least_capitals);
+	return words.length > 1 || words.some((word) => [...word].length >= rules.normalise._min_capitals);
 }
 
 /** @param {string} text in capitals, one character for each */

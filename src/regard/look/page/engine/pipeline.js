@@ -22,7 +22,7 @@ import { align } from "./words.js";
 const NO_REPEAT = 3;
 /** times the beam is doubled to find candidates with different texts */
 const WIDENINGS = 2;
-const MOST_HYPOTHESES = 256;
+const MAX_HYPOTHESES = 256;
 
 export class Translator {
 	/** @param {Engine} engine @param {any} manifest config.json @param {Tokenizer} source @param {Tokenizer} target */
@@ -109,7 +109,7 @@ export class Translator {
 		if (numBest === 1 || decode.method !== "beam") return found(decode);
 		/** @type {Candidate[]} */
 		let different = [];
-		for (let i = 0, { beam } = decode; i <= WIDENINGS && different.length < numBest; i++, beam = Math.min(2 * beam, MOST_HYPOTHESES)) {
+		for (let i = 0, { beam } = decode; i <= WIDENINGS && different.length < numBest; i++, beam = Math.min(2 * beam, MAX_HYPOTHESES)) {
 			const byText = new Map();
 			for (const each of found({ ...decode, beam, n_best: beam })) {
 				const text = stripped(each.text).replace(/\s+/g, " ");

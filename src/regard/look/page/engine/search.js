@@ -8,7 +8,7 @@ import { uniforms } from "./random.js";
 
 const IMPOSSIBLE = -1e9;
 const NUM_SHOWN = 20;
-const LEAST_COVERAGE = 1e-9;
+const MIN_COVERAGE = 1e-9;
 const LARGEST_UNIFORM = 1 - 2 ** -23;
 
 /** @typedef {import("./transformer.js").Engine} Engine */
@@ -179,7 +179,7 @@ class Search {
 		let score = total / lengthPenalty(row.values.length, this.config.length_penalty);
 		if (this.config.coverage_penalty) {
 			const covered = this.source.map((_, i) => seen.reduce((sum, weights) => sum + (weights[i] ?? 0), 0));
-			const logs = covered.map((each) => Math.log(Math.min(Math.max(each, LEAST_COVERAGE), 1)));
+			const logs = covered.map((each) => Math.log(Math.min(Math.max(each, MIN_COVERAGE), 1)));
 			score += this.config.coverage_penalty * logs.reduce((sum, each) => sum + each, 0);
 		}
 		return { tokens: row.tokens, score, log_probability: total, token_log_probabilities: row.values, stop, attention: row.attention.slice(0, row.tokens.length) };

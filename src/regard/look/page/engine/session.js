@@ -18,7 +18,7 @@ import { attentionsOf, editsAt, planOf } from "./whatif.js";
 
 const NUM_TOP = 20;
 const NUM_NEIGHBOURS = 8;
-const MOST_KEPT = 8;
+const MAX_KEPT = 8;
 const PARAMETER = "param:";
 
 /** A loaded model. */
@@ -246,7 +246,7 @@ export class Session {
 	keep(run) {
 		this.runs.set(run.number, run);
 		const old = [...this.runs.values()].filter((each) => each.number >= 100 && each !== run.original).map((each) => each.number);
-		if (old.length > MOST_KEPT) this.runs.delete(Math.min(...old));
+		if (old.length > MAX_KEPT) this.runs.delete(Math.min(...old));
 		return run.document();
 	}
 

@@ -17,7 +17,7 @@ Tying = Literal["all", "decoder", "none"]
 Biases = Literal["all", "query-key-value", "none"]
 
 BASE = 10000.0  # of the wavelengths of positions, section 3.5
-LOW, HIGH = 1, 4
+LOW_TURNS, HIGH_TURNS = 1, 4
 """turns in the texts of the first training: Llama 3 slows down pairs below the first, and keeps those above the second"""
 POSITIONS = {
     "sinusoidal": {"added", "onnx", "ctranslate2", "page"},

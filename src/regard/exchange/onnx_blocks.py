@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from regard.config.model import BASE, HIGH, LOW
+from regard.config.model import BASE, HIGH_TURNS, LOW_TURNS
 from regard.errors import needs_extra
 from regard.exchange.onnx_graph import Graph, filled, linear
 
@@ -63,7 +63,7 @@ def rotation(g: Graph, positions: str) -> Rotation | None:
     plain = np.float32(g.config.rotary_base) ** (
         -np.arange(0, g.config.head_dim, 2, dtype=np.float32) / g.config.head_dim
     )
-    kept = ((plain * g.config.rotary_length / math.tau - LOW) / (HIGH - LOW)).clip(0, 1)
+    kept = ((plain * g.config.rotary_length / math.tau - LOW_TURNS) / (HIGH_TURNS - LOW_TURNS)).clip(0, 1)
     frequencies = plain * (kept + (1 - kept) / g.config.rotary_factor)
     number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
     angle = g.op("Mul", number, g.constant(frequencies.astype(np.float32)))

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.config.fields import registered
-from regard.config.model import BASE, HIGH, LOW
+from regard.config.model import BASE, HIGH_TURNS, LOW_TURNS
 from regard.model.alibi import LinearBias
 from regard.model.layout import Tokens as Positions
 from regard.model.layout import Words
@@ -68,7 +68,7 @@ def rotary_frequencies(config: ModelConfig, device: torch.device | None = None) 
     """
     pairs = torch.arange(0, config.head_dim, 2, device=device, dtype=torch.float32)
     plain = config.rotary_base ** (-pairs / config.head_dim)
-    kept = ((plain * config.rotary_length / math.tau - LOW) / (HIGH - LOW)).clamp(0, 1)
+    kept = ((plain * config.rotary_length / math.tau - LOW_TURNS) / (HIGH_TURNS - LOW_TURNS)).clamp(0, 1)
     return plain * (kept + (1 - kept) / config.rotary_factor)
 
 

@@ -3,17 +3,16 @@
     python recipes/generators.py --data data --teachers . --output runs
 
 --teachers holds stories15M, stories15M-trimmed, qwen and all-MiniLM-L6-v2, imported; --data what text/README.md says that the recipes story,
-chat and search are made of, but for what the teachers write: stories/small.txt, stories/broad.txt, chat/asked.txt,
-prepared/chat and prepared/search. Search trains while the teachers write, in several processes, until their share of the
-time is over; filters keep what is fit, and then both other models train at the same time. The same command continues after
-any end. A teacher, or what it is given, may come while the others work: whole, by a rename.
+chat and search are made of, but for what the teachers write: stories/small.txt, stories/written.txt.xz, chat/asked.txt,
+prepared/chat and prepared/search. Teachers write in several processes, until their share of the time is over; filters keep
+what is fit; a model trains as soon as its text is there. The same command continues after any end. A teacher, or what it
+is given, may come while the others work: whole, by a rename.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import multiprocessing
 import subprocess
 import sys
@@ -40,23 +39,24 @@ from regard.generate.continuation import LineWriter  # noqa: E402
 SHARE = 0.42  # of the minutes, after which no teacher begins another part
 FROM_TEXT_TO_STEP, FROM_STEP_TO_END = 100, 30
 """seconds for tokens and compilation, and for the finished folder, which the minutes of a training leave out"""
-SEARCH_MINUTES = 6.0
-"""of training beside the teachers, who have most of the GPU then"""
 
 
 @dataclass(frozen=True)
 class Given:
     """Beginnings that a teacher goes on with."""
 
+    teacher: str
     path: str
-    length: int  # most words of what is written
+    words: int  # most that are written
+    tokens: int
     part: int  # lines that are written together, and lost by a stop
 
 
-TEACHERS = {
-    "stories15M": [Given("stories/small.txt", 190, 4000)],
-    "qwen": [Given("chat/asked.txt", 70, 800), Given("stories/broad.txt", 170, 400)],
+GIVEN = {
+    "story": Given("stories15M", "stories/small.txt", words=190, tokens=240, part=4000),
+    "chat": Given("qwen", "chat/asked.txt", words=32, tokens=44, part=2000),
 }
+MINUTES = {"search": 6.0, "story": 3.0, "chat": 5.0}
 SAMPLED = {"temperature": 0.8, "top_k": 64}
 
 
@@ -71,29 +71,29 @@ def told(options: argparse.Namespace, path: str) -> Path:
     return found.parent / "told" / found.stem
 
 
-def write(teacher: str, worker: int, options: argparse.Namespace, begin: float) -> None:
-    """Every so-manieth part, in turn from each file, until the teachers' share of the time is over."""
+def write(given: Given, worker: int, options: argparse.Namespace, begin: float) -> None:
+    """Every so-manieth part, until the teachers' share of the time is over."""
     keep_memory()
-    needed = [options.teachers / teacher, *(options.data / each.path for each in TEACHERS[teacher])]
-    while not all(path.exists() for path in needed):  # a large teacher may still be on its way
+    path = options.data / given.path
+    while not (
+        path.exists() and (options.teachers / given.teacher).exists()
+    ):  # a large teacher may still be on its way
         if is_over(options, begin):
             return
         time.sleep(1)
-    lines = {each: list(read_lines(options.data / each.path)) for each in TEACHERS[teacher]}
-    parts = [(place, each) for each, own in lines.items() for place in range(0, len(own), each.part)]
-    parts.sort(key=lambda part: part[0] / len(lines[part[1]]))
-    writer = LineWriter(load, str(options.teachers / teacher), device=options.device)
-    for place, each in parts[worker :: options.processes]:
-        path = told(options, each.path) / f"{place:07}"
-        if path.exists():
+    lines = list(read_lines(path))
+    writer = LineWriter(load, str(options.teachers / given.teacher), device=options.device)
+    for place in list(range(0, len(lines), given.part))[worker :: options.processes]:
+        told_path = told(options, given.path) / f"{place:07}"
+        if told_path.exists():
             continue
         if is_over(options, begin):
             return
-        some = lines[each][place : place + each.part]
-        written = writer.translate(some, number=place, length=each.length, **SAMPLED)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, "".join(f"{line}\n" for line in written).encode())
-        say(begin, f"{teacher} {worker}: {each.path} from line {place:,}")
+        some = lines[place : place + given.part]
+        written = writer.translate(some, number=place, length=given.words, max_length=given.tokens, **SAMPLED)
+        told_path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(told_path, "".join(f"{line}\n" for line in written).encode())
+        say(begin, f"{given.teacher} {worker}: {given.path} from line {place:,}")
 
 
 def pairs_of(options: argparse.Namespace, path: str, all_written: Event) -> Iterator[tuple[str, str]]:
@@ -126,24 +126,19 @@ def keep(path: str, options: argparse.Namespace, begin: float, all_written: Even
         say(begin, f"talks end by {dict(judge.dropped.most_common())}")
     else:
         for_given, for_texts = itertools.tee(pairs)
-        header = stories.HEADER if "broad" in path else ""
-        stories._write(new, stories.keep((text for _, text in for_texts), (each for each, _ in for_given), header))
+        stories._write(new, stories.keep((text for _, text in for_texts), (each for each, _ in for_given)))
     new.rename(kept)
     say(begin, f"{kept} is there")
 
 
 def train(name: str, options: argparse.Namespace, begin: float) -> None:
-    """Train for as long as is left."""
+    """Train for the minutes of the recipe, if as many are left."""
     settings = [f"device={options.device}", *options.set]
     if name == "search":
         settings.append(f"teacher={(options.teachers / 'all-MiniLM-L6-v2').resolve()}")
-    chat = options.data / "prepared" / "chat"
-    if name == "chat" and not read_lines(chat / "talks.tsv.gz"):  # no teacher came
-        files = [str(chat / f"{each}.tsv.gz") for each in ("facts", "small-talk", "dialogues")]
-        settings.append(f"pairs={json.dumps(files)}")
     if options.minutes:
         left = options.minutes - (time.time() - begin + FROM_TEXT_TO_STEP + FROM_STEP_TO_END) / 60
-        settings.append(f"minutes={SEARCH_MINUTES if name == 'search' else max(left, 1):.2f}")
+        settings.append(f"minutes={max(min(left, MINUTES[name]), 1):.2f}")
     command = [sys.executable, "-m", "regard", "train", "--output", str(options.output / name)]
     if (options.output / name / "run.json").exists():
         command.append("--resume")
@@ -162,33 +157,37 @@ def say(begin: float, message: str) -> None:
     print(f"{time.time() - begin:5.0f} s  {message}", flush=True)
 
 
+def make(name: str, options: argparse.Namespace, begin: float) -> None:
+    """The text of a model, as far as a teacher writes it, and the model."""
+    if given := GIVEN.get(name):
+        context = multiprocessing.get_context("spawn")
+        all_written = context.Event()
+        writers = [
+            context.Process(target=write, args=(given, worker, options, begin)) for worker in range(options.processes)
+        ]
+        keeper = context.Process(target=keep, args=(given.path, options, begin, all_written))
+        for each in (*writers, keeper):
+            each.start()
+        for each in writers:
+            each.join()  # what a writer that failed has left out is left out
+        all_written.set()
+        keeper.join()
+        if any(each.exitcode for each in (*writers, keeper)):
+            say(begin, f"{name}: not all of its text was written")
+    train(name, options, begin)
+
+
 def main() -> None:
     parser = parser_of(__doc__, processes=2)
     parser.add_argument("--turns", type=int, default=13, help="that the chatbot reads: num_turns of its recipe")
     options = parser.parse_args()
     begin, context = time.time(), multiprocessing.get_context("spawn")
-    search = context.Process(target=train, args=("search", options, begin))
-    writers = [
-        context.Process(target=write, args=(teacher, worker, options, begin))
-        for teacher in TEACHERS
-        for worker in range(options.processes)
-    ]
-    all_written = context.Event()
-    given = [each.path for files in TEACHERS.values() for each in files]
-    keepers = [context.Process(target=keep, args=(path, options, begin, all_written)) for path in given]
-    for each in (search, *writers, *keepers):
+    makers = [context.Process(target=make, args=(name, options, begin)) for name in MINUTES]
+    for each in makers:
         each.start()
-    for each in writers:
-        each.join()  # what a writer that failed has left out is left out
-    all_written.set()
-    for each in keepers:
+    for each in makers:
         each.join()
-    trainings = [context.Process(target=train, args=(name, options, begin)) for name in ("story", "chat")]
-    for each in trainings:
-        each.start()
-    for each in (search, *trainings):
-        each.join()
-    sys.exit(any(each.exitcode for each in (search, *writers, *keepers, *trainings)))
+    sys.exit(any(each.exitcode for each in makers))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Talk for the chatbot, sampled few-shot from a teacher, and facts to be kept in mind.
 
     python recipes/text/chat_text.py openings everyday.tsv.gz selfdialogue.tsv.xz --count 100000 --output data/chat/asked.txt
-    regard write --model qwen --input data/chat/asked.txt --output data/chat/told --length 90 --temperature 0.8 --set top_k=64
+    regard write --model qwen --input data/chat/asked.txt --output data/chat/told --length 32 --temperature 0.8 --set top_k=64
     python recipes/text/chat_text.py keep data/chat/told/asked.txt --output data/chat/talks.tsv.xz
     python recipes/text/chat_text.py facts --count 60000 --output data/chat/facts.tsv.xz
 
-An opening is a sentence about oneself, or a question, of any text: English lines, the English of pairs, turns of dialogues.
-The teacher sees three of the talks below before it, and goes on as both sides. Kept are dialogues, a line each with tabs
+An opening is a sentence about oneself, or a question, of any text: English lines, the English of pairs, the first turn of
+dialogues; when all have been drawn they come again, after other talks.
+The teacher sees two of the talks below before it, and answers. Kept are dialogues, a line each with tabs
 between the turns, whose answers say nothing that an assistant says. `facts` are told, and asked for up to five
 exchanges later, with talk of small_talk.tsv between.
 """
@@ -119,7 +120,9 @@ _LEANS = re.compile(
 _OPENING = re.compile(r"\b(?:I|I'm|I've|my|My|we|We|you|You|your)\b|\?$")
 _UNFIT = re.compile(r"https?:|[<>{}\[\]|@#*_=\\/]|[A-Z]{4,}|\d{3}|\bTom\b|\bMary\b")
 _WORDS = (2, 22)
-_NUM_SHOTS = 3
+_MAX_COLUMNS = 3
+"""more are a dialogue, whose first turn alone leans on nothing"""
+_NUM_SHOTS = 2
 _MAX_TIMES = 25
 """of one answer"""
 _BETWEEN = (0, 5)
@@ -132,11 +135,13 @@ def openings(lines: Iterable[str], count: int, seed: int = 1) -> Iterator[str]:
     least, most = _WORDS
     found: dict[str, None] = {}
     for line in lines:
-        for text in line.split("\t"):
+        columns = line.split("\t")
+        for text in columns[: 1 if len(columns) > _MAX_COLUMNS else None]:
             if least <= len(text.split()) <= most and _OPENING.search(text):
                 if not _UNFIT.search(text) and not _LEANS.match(text):
                     found[plain(text)] = None
-    for text in draw.sample(list(found), min(count, len(found))):
+    texts = draw.sample(list(found), len(found))
+    for text in itertools.islice(itertools.cycle(texts), count if texts else 0):
         shots = [_written(shot.split("|")) for shot in draw.sample(SHOTS, _NUM_SHOTS)]
         yield "\n\n".join([HEADER, *shots, f"{PERSON}{text}\n{REGARD.strip()}"])
 

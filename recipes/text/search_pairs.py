@@ -8,7 +8,7 @@ some words of a text         the text, or its translation: as people type what t
 a turn of a dialogue         the turn that answers it
 
 --teacher makes pairs for `teacher` in place of these: what a model reads, and the English text whose vector it should
-have. A line is English, or French TAB English. Each text, some words of it, and some neighbours joined to a paragraph
+have. A line is English, French TAB English, or a dialogue in English. Each text, some words of it, and some neighbours joined to a paragraph
 stand beside themselves; what is French stands beside its translation.
 """
 
@@ -77,6 +77,9 @@ def for_teacher(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
     joined: Pair = ("", "")
     for line in lines:
         columns = [" ".join(column.split()) for column in line.split("\t")]
+        if len(columns) > _MAX_COLUMNS:  # turns of a dialogue, each its own meaning
+            yield from ((turn, turn) for turn in columns if turn and len(turn) <= _MAX_PASSAGE)
+            continue
         english = columns[min(1, len(columns) - 1)]
         if english.startswith("#") or not columns[0] or not english or len(english) > _MAX_PASSAGE:
             continue

@@ -1,17 +1,18 @@
-"""Stories for the writer, sampled from a teacher: what it is asked, and which of its stories are kept.
+"""Stories for the writer: those written for it, and those sampled from a teacher.
 
-    python recipes/text/stories.py beginnings train.txt.xz --count 300000 --output data/stories/beginnings.txt
-    regard write --model stories15M --input data/stories/beginnings.txt --output data/stories/told --length 190 \
+    python recipes/text/stories.py written --output data/stories/written.txt.xz
+    python recipes/text/stories.py beginnings train.txt.xz --count 60000 --output data/stories/small.txt
+    regard write --model stories15M --input data/stories/small.txt --output data/stories/told --length 190 \
         --temperature 0.8 --set top_k=64
-    python recipes/text/stories.py keep data/stories/told/beginnings.txt --output data/stories/stories.txt.xz
+    python recipes/text/stories.py keep data/stories/told/small.txt --output data/stories/small.txt.xz
     python recipes/text/stories.py books train.txt.xz --output data/stories/books.txt.xz
     python recipes/text/stories.py trim stories15M.bin train.txt.xz everyday.en.txt --count 12000 --output trimmed/stories.bin
 
-`trim` leaves a checkpoint of llama2.c with the tokens that texts use most, and those they are made of: of 32,000 a third.
-What is written with these tokens alone is scored exactly as before. A beginning is a sentence with which a paragraph of a book begins, of common words, or one made of the lists below. One
-of four is cut within the sentence. `--header` puts a request before each, for a teacher that was not made for stories;
-`keep` takes it off again. Kept is a story that is long enough, goes on with the names of its beginning, ends with a
-sentence, does not loop, and is not made of what others before it say.
+`written` are those of stories.txt; one of 40 goes into valid.txt.xz beside them instead. A beginning is a sentence with
+which a paragraph of a book begins, of common words, or one made of the lists below; one of four is cut within the sentence.
+Kept is a story that is long enough, goes on with the names of its beginning, ends with a sentence, does not loop, and is
+not made of what others before it say. `trim` leaves a checkpoint of llama2.c with the tokens that texts use most, and those
+they are made of: of 32,000 a third. What is written with these tokens alone is scored exactly as before.
 """
 
 from __future__ import annotations
@@ -32,15 +33,11 @@ from sentencepiece import SentencePieceProcessor
 
 from regard.data.lines import read_lines
 from regard.exchange.llama2c import read as read_llama2c
-from regard.generate.prompts import MARK, to_lines
+from regard.generate.prompts import to_lines
 from regard.text import is_looping
 from regard.text.tokenizer import SPACE_MARK
 
-HEADER = (
-    "A book of very short stories in plain words. Each has about 120 words, tells what happens next to the people of "
-    "its first sentence, and comes to an end.\n\n***\n\n"
-)
-END = re.compile(r"\n\s*(?:\*\*\*|---|#|\d+\.|THE END|The end\.?|Title|Story|Question|Moral)")
+WRITTEN = Path(__file__).with_name("stories.txt")
 
 NAMES = (
     "Ada Aiko Alma Amir Ana Anders Bea Ben Bruno Carla Chen Clara Dalia David Elsa Emil Esther Farid Finn Freya George "
@@ -91,6 +88,10 @@ _SHINGLE, _MAX_SEEN = 6, 0.25
 """words in a row that are looked for in earlier stories, and the share of them that may be found there"""
 _MAX_ALIKE = 400
 """stories that may begin their second sentence with the same four words"""
+_VALID_SHARE = 40
+"""one written story of so many is held out"""
+_TRIMMED_LENGTH = 512
+"""tokens that a text may have; it was trained on 256, and learns the others with what it is trained on next"""
 _NUM_SPECIAL, _NUM_COUNTED = 259, 400_000
 """tokens that are bytes or control the text; lines whose tokens are counted"""
 _FIRST = re.compile(r"[A-Z\"\u201c].{20,160}?(?<!\bMr)(?<!\bMrs)(?<!\bDr)(?<!\bSt)[.!?][\"'\u201d\u2019]?(?= |$)")
@@ -175,7 +176,7 @@ class StoryFilter:
 
     def __call__(self, beginning: str, text: str) -> str | None:
         """The story up to its last whole sentence, or nothing; `text` begins with the beginning."""
-        told = END.split(text[len(beginning) :])[0]
+        told = text[len(beginning) :]
         if match := _LAST.match(told):
             told = match[0]
         told = re.sub(r"[ \t]+", " ", re.sub(r"\s*\n\s*", "\n", told.rstrip()))
@@ -206,18 +207,23 @@ class StoryFilter:
         return None
 
 
-def keep(told: Iterable[str], given: Iterable[str], header: str) -> Iterator[str]:
+def keep(told: Iterable[str], given: Iterable[str]) -> Iterator[str]:
     """Each story that is kept, its paragraphs on lines; told and given are the lines of two files."""
     judge = StoryFilter()
     total = kept = 0
     for text, beginning in zip(map(to_lines, told), map(to_lines, given), strict=True):
         total += 1
-        if story := judge(beginning.removeprefix(header), text.removeprefix(header)):
+        if story := judge(beginning, text):
             kept += 1
             yield story
     print(f"{kept:,} of {total:,} kept")
     for reason, count in judge.dropped.most_common():
         print(f"left out: {reason} {count:,}")
+
+
+def written(path: Path = WRITTEN) -> list[str]:
+    """The stories that were written for regard, their paragraphs on lines."""
+    return "\n".join(read_lines(path)).strip().split("\n\n")
 
 
 def books(lines: Iterable[str]) -> Iterator[str]:
@@ -260,7 +266,8 @@ def kept_tokens(tokens: list[str], scores: list[float], times: Counter[int], cou
 
 
 def trim(checkpoint: Path, lines: Iterable[str], count: int, output: Path) -> None:
-    """Write a checkpoint of llama2.c with fewer tokens, and its tokenizer.bin beside it, where that of the first is too."""
+    """Write a checkpoint of llama2.c with fewer tokens and room for longer texts, and its tokenizer.bin beside it, where
+    that of the first is too."""
     files = read_llama2c(checkpoint)
     tokenizer = SentencePieceProcessor(model_proto=files.files[files.tokenizer.source])
     tokens = [tokenizer.id_to_piece(id) for id in range(len(tokenizer))]
@@ -272,7 +279,11 @@ def trim(checkpoint: Path, lines: Iterable[str], count: int, output: Path) -> No
     content = checkpoint.read_bytes()
     numbers = list(struct.unpack_from("<7i", content))
     table = np.frombuffer(content, "<f4", numbers[5] * numbers[0], 28).reshape(numbers[5], numbers[0])
-    rest, numbers[5] = content[28 + table.nbytes :], len(kept)
+    half = numbers[0] // numbers[3] // 2  # of a head's width: pairs of numbers that a position turns
+    rest = content[28 + table.nbytes : len(content) - 2 * numbers[6] * half * 4]
+    angles = np.outer(np.arange(_TRIMMED_LENGTH), 10000.0 ** (-np.arange(half) / half))
+    rest += np.stack([np.cos(angles), np.sin(angles)]).astype("<f4").tobytes()
+    numbers[5:] = len(kept), _TRIMMED_LENGTH
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_bytes(struct.pack("<7i", *numbers) + table[kept].tobytes() + rest)
     names = [tokens[id].replace(SPACE_MARK, " ").encode() for id in kept]
@@ -290,31 +301,32 @@ def _write(path: Path, documents: Iterable[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("task", choices=["beginnings", "keep", "books", "trim"])
+    parser.add_argument("task", choices=["written", "beginnings", "keep", "books", "trim"])
     parser.add_argument("files", type=Path, nargs="*")
     parser.add_argument(
         "--given", type=Path, help="keep: the file of beginnings; by default that of the same name above"
     )
     parser.add_argument("--count", type=int, default=300_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--header", action="store_true", help="a request before each beginning")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
-    header = HEADER if options.header else ""
     lines = itertools.chain.from_iterable(map(read_lines, options.files))
     if options.task == "beginnings":
         options.output.parent.mkdir(parents=True, exist_ok=True)
-        found = (f"{header}{text}" for text in beginnings(lines, options.count, options.seed))
-        marked = (text.replace("\n", f" {MARK} ") + "\n" for text in found)
+        found = beginnings(lines, options.count, options.seed)
         with open(options.output, "w", encoding="utf-8", newline="\n") as output:
-            output.writelines(marked)
+            output.writelines(f"{text}\n" for text in found)
+    elif options.task == "written":
+        known = written()
+        _write(options.output, (text for place, text in enumerate(known) if place % _VALID_SHARE))
+        _write(options.output.with_name("valid.txt.xz"), known[::_VALID_SHARE])
     elif options.task == "trim":
         checkpoint, *texts = options.files
         lines = itertools.chain.from_iterable(map(read_lines, texts))
         trim(checkpoint, lines, options.count, options.output)
     elif options.task == "keep":
         given = options.given or options.files[0].parent.parent / options.files[0].name
-        _write(options.output, keep(lines, read_lines(given), header))
+        _write(options.output, keep(lines, read_lines(given)))
     else:
         _write(options.output, books(lines))
 

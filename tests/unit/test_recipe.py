@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.errors import UsageError
+from regard.errors import DataError, UsageError
 from regard.train.recipe import SECTIONS, Request, check, named_recipes, parse_settings, read_recipe
 
 RECIPE = """
@@ -63,6 +63,10 @@ def test_a_recipe_that_is_not_there_and_text_alone(tmp_path: Path) -> None:
         read_recipe(str(tmp_path / "none.toml"))
     with pytest.raises(UsageError, match="must be a .toml file or one of .*paper-base"):
         read_recipe("paper-bse")
+    recipe = read_recipe(written(tmp_path, "data = {pairs = ['data/none.tsv']}"))
+    with pytest.raises(DataError, match="which must be there"):
+        recipe.with_files(tmp_path)
+    assert recipe.with_files(tmp_path, {"pairs"}) == recipe  # --set names other pairs
     request = Request(TEXT)
     assert (request.objective, request.architecture) == ("language", "decoder-only")
     check(request)

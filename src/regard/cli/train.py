@@ -64,10 +64,12 @@ def train(
 
     # The flags named like settings are settings.
     flags = {name: {key: given[key] for key in keys_of(name) if key in given} for name in ("data", "model", "train")}
-    request = read_recipe(recipe).with_files(data) if recipe else Request()
+    changes = parse_settings(settings or (), SECTIONS)
+    changed = {*flags["data"], *changes.get("data", {})}
+    request = read_recipe(recipe).with_files(data, changed) if recipe else Request()
     if architecture in RECURRENT and recipe and request.size is None and request.architecture not in RECURRENT:
         request = replace(request, model=recurrent_like(request.model, architecture, attention or "additive"))
-    request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
+    request = request.changed(flags, "the command line").changed(changes, "--set")
     request = replace(request, init=find(init) if init else None)
     output = output or (Path("runs", Path(recipe).stem) if recipe else None)
     if output is None:

@@ -41,11 +41,12 @@ def train(
     """
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
-    request = read_recipe(recipe).with_files(Path(data)) if recipe else Request()
     # As the command line reads them: but for none, a value in JSON is one in TOML.
     json_of = partial(json.dumps, ensure_ascii=False, default=str)
     texts = [f"{name}={json_of('none' if each is None else each)}" for name, each in settings.items()]
-    request = request.changed(parse_settings(texts, SECTIONS), "regard.train")
+    changes = parse_settings(texts, SECTIONS)
+    request = read_recipe(recipe).with_files(Path(data), changes.get("data", {})) if recipe else Request()
+    request = request.changed(changes, "regard.train")
     request = replace(request, init=find(init) if init else None)
     return run(request, Path(output), resume=resume, show_progress=show_progress)
 

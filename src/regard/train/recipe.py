@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,15 +100,17 @@ class Request:
                 merged[name] = {**self.given(name), **given}
         return dataclasses.replace(parse_request(merged, where), init=self.init)
 
-    def with_files(self, folder: Path) -> Request:
-        """The request with its files `data/…` found in this folder; other names stay as they are."""
+    def with_files(self, folder: Path, but: Collection[str] = ()) -> Request:
+        """The request with its files `data/…` found in this folder; other names stay as they are.
+
+        but: settings that are still to be changed, whose files need not be there."""
         files: dict[str, Any] = {
             each.name: tuple(
                 find_file(name, folder) if name.startswith(f"{DATA}/") else name
                 for name in getattr(self.data, each.name)
             )
             for each in dataclasses.fields(DataConfig)
-            if each.default == ()
+            if each.default == () and each.name not in but
         }
         return dataclasses.replace(self, data=dataclasses.replace(self.data, **files))
 

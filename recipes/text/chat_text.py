@@ -1,7 +1,7 @@
 """Talk for the chatbot, sampled few-shot from a teacher, and facts to be kept in mind.
 
     python recipes/text/chat_text.py openings everyday.tsv.gz selfdialogue.tsv.xz --count 100000 --output data/chat/asked.txt
-    regard write --model qwen --input data/chat/asked.txt --output data/chat/told --length 32 --temperature 0.8 --set top_k=64
+    regard write --model qwen --input data/chat/asked.txt --output data/chat/told --length 32 --temperature 0.4 --set top_k=64
     python recipes/text/chat_text.py keep data/chat/told/asked.txt --output data/chat/talks.tsv.xz
     python recipes/text/chat_text.py facts --count 60000 --output data/chat/facts.tsv.xz
 

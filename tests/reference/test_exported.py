@@ -103,7 +103,7 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
 CTRANSLATE2: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm_placement": "pre"},
-    "today": dict(norm="rms", norm_placement="pre", feed_forward="gated-silu", position="rotary"),
+    "today": dict(norm="rms", norm_placement="pre", feed_forward="gated-silu", position="rotary", biases="none"),
     "learned": LEARNED,
     "bart": {"embedding_norm": True, "output_bias": True, "feed_forward": "gelu"},
 }

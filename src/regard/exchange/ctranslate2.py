@@ -29,6 +29,7 @@ def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
     positions = tuple(each for each in POSITIONS if "ctranslate2" in POSITIONS[each])
     activations = (*_ACTIVATIONS, *(f"gated-{each}" for each in _ACTIVATIONS))
     kinds = dict(architecture=("encoder-decoder", "decoder-only"), position=positions, feed_forward=activations)
+    kinds["biases"] = ("all", "none")
     embedding_norm = (True, False) if config.norm == "layer" else (False,)
     require_exportable("a CTranslate2 folder", config, **kinds, norm=("layer", "rms"), embedding_norm=embedding_norm)
     ours = read_tensors(folder, manifest)
@@ -117,7 +118,8 @@ def _attention(spec: Any, name: str, ours: Tensors, groups: list[int]) -> None:
 
 def _linear(spec: Any, ours: Tensors, *names: str) -> None:
     spec.weight = np.concatenate([ours[f"{name}.weight"] for name in names])
-    spec.bias = np.concatenate([ours[f"{name}.bias"] for name in names])
+    if f"{names[0]}.bias" in ours:
+        spec.bias = np.concatenate([ours[f"{name}.bias"] for name in names])
 
 
 def _norm(spec: Any, name: str, ours: Tensors) -> None:

@@ -1,12 +1,12 @@
-"""The story writer, the chatbot and the search model on one GPU, side by side.
+"""The story writer, the chatbot and the search model on one GPU.
 
     python recipes/generators.py --data data --teachers . --output runs
 
 --teachers holds stories15M, stories15M-trimmed, qwen and all-MiniLM-L6-v2, imported; --data what text/README.md says that the recipes story,
 chat and search are made of, but for what the teachers write: stories/small.txt, stories/written.txt.xz, chat/asked.txt,
-prepared/chat and prepared/search. Teachers write in several processes, until their share of the time is over; filters keep
-what is fit; a model trains as soon as its text is there. The same command continues after any end. A teacher, or what it
-is given, may come while the others work: whole, by a rename.
+prepared/chat and prepared/search. Teachers write in several processes, until their share of the minutes is over; filters keep
+what is fit; a model trains as soon as its text is there, one after another, and is exported as int8 beside its run. The same
+command continues after any end. A teacher, or what it is given, may come while the others work: whole, by a rename.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Event, Lock
 from pathlib import Path
 
 RECIPES = Path(__file__).parent
@@ -37,8 +37,6 @@ from regard.files import write_file  # noqa: E402
 from regard.generate.continuation import LineWriter  # noqa: E402
 
 SHARE = 0.42  # of the minutes, after which no teacher begins another part
-FROM_TEXT_TO_STEP, FROM_STEP_TO_END = 100, 30
-"""seconds for tokens and compilation, and for the finished folder, which the minutes of a training leave out"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ GIVEN = {
     "story": Given("stories15M", "stories/small.txt", words=190, tokens=240, temperature=0.8, part=4000),
     "chat": Given("qwen", "chat/asked.txt", words=32, tokens=44, temperature=0.4, part=2000),
 }
-MINUTES = {"search": 6.0, "story": 2.5, "chat": 5.0}
+NAMES = ("search", "story", "chat")
 
 
 def is_over(options: argparse.Namespace, begin: float) -> bool:
@@ -132,33 +130,34 @@ def keep(path: str, options: argparse.Namespace, begin: float, all_written: Even
     say(begin, f"{kept} is there")
 
 
-def train(name: str, options: argparse.Namespace, begin: float) -> None:
-    """Train for the minutes of the recipe, if as many are left."""
+def train(name: str, options: argparse.Namespace, begin: float, turn: Lock) -> None:
+    """Train by the recipe, when no other model does."""
     settings = [f"device={options.device}", *options.set]
     if name == "search":
         settings.append(f"teacher={(options.teachers / 'all-MiniLM-L6-v2').resolve()}")
-    if options.minutes:
-        left = options.minutes - (time.time() - begin + FROM_TEXT_TO_STEP + FROM_STEP_TO_END) / 60
-        settings.append(f"minutes={max(min(left, MINUTES[name]), 1):.2f}")
-    command = [sys.executable, "-m", "regard", "train", "--output", str(options.output / name)]
-    if (options.output / name / "run.json").exists():
+    run, regard = options.output / name, [sys.executable, "-m", "regard"]
+    command = [*regard, "train", "--output", str(run)]
+    if (run / "run.json").exists():
         command.append("--resume")
     else:
         command += ["--recipe", str(RECIPES / f"{name}.toml"), "--data", str(options.data)]
         command += [word for each in settings for word in ("--set", each)]
         if name == "story":
             command += ["--init", str(options.teachers / "stories15M-trimmed")]
-    if not (options.output / name / "model.safetensors").exists():
-        say(begin, f"{name}: {' '.join(command[3:])}")
-        subprocess.run(command, check=True)
-    say(begin, f"{name} is there")
+    with turn:
+        if not (run / "model.safetensors").exists():
+            say(begin, f"{name}: {' '.join(command[3:])}")
+            subprocess.run(command, check=True)
+    if not (small := run.with_name(f"{name}-int8")).exists():
+        subprocess.run([*regard, "export", str(run), str(small), "--weights", "int8"], check=True)
+    say(begin, f"{small} is there")
 
 
 def say(begin: float, message: str) -> None:
     print(f"{time.time() - begin:5.0f} s  {message}", flush=True)
 
 
-def make(name: str, options: argparse.Namespace, begin: float) -> None:
+def make(name: str, options: argparse.Namespace, begin: float, turn: Lock) -> None:
     """The text of a model, as far as a teacher writes it, and the model."""
     if given := GIVEN.get(name):
         context = multiprocessing.get_context("spawn")
@@ -175,7 +174,7 @@ def make(name: str, options: argparse.Namespace, begin: float) -> None:
         keeper.join()
         if any(each.exitcode for each in (*writers, keeper)):
             say(begin, f"{name}: not all of its text was written")
-    train(name, options, begin)
+    train(name, options, begin, turn)
 
 
 def main() -> None:
@@ -183,7 +182,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=13, help="that the chatbot reads: num_turns of its recipe")
     options = parser.parse_args()
     begin, context = time.time(), multiprocessing.get_context("spawn")
-    makers = [context.Process(target=make, args=(name, options, begin)) for name in MINUTES]
+    turn = context.Lock()
+    makers = [context.Process(target=make, args=(name, options, begin, turn)) for name in NAMES]
     for each in makers:
         each.start()
     for each in makers:

@@ -38,8 +38,9 @@ _MAX_COLUMNS = 3
 _WAITING = 50_000
 """pairs among which the next is drawn, so that neighbours do not stay together"""
 _TRANSLATIONS_SHARE = 0.35
-_SAME_SHARE, _JOINED_SHARE = 0.5, 0.5
-"""for a teacher: of English sides that are read too, and of lines after which a paragraph ends"""
+_SAME_SHARE, _JOINED_SHARE, _FEW_SHARE = 0.5, 0.5, 0.25
+"""for a teacher: of English sides that are read too, of lines after which a paragraph ends, and of French sides of which a
+word or a few stand for the whole: what these mean is the mean of what they are said in"""
 _KEPT_SHARE = 0.2
 """of the sentences that stay in their paragraph: the same words should be found as well"""
 _MIN_PASSAGE = 40
@@ -88,6 +89,8 @@ def for_teacher(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
             yield _as_typed(english, draw), english
         if draw.random() < _TRANSLATIONS_SHARE and (words := keywords(english, draw)):
             yield words, words
+        if len(columns) > 1 and draw.random() < _FEW_SHARE and (words := keywords(columns[0], draw)):
+            yield " ".join(words.split()[: draw.randint(1, 3)]), english
         joined = f"{joined[0]} {columns[0]}".strip(), f"{joined[1]} {english}".strip()
         if draw.random() < _JOINED_SHARE or len(joined[1]) > _MAX_PASSAGE // 2:
             if joined[1] != english and len(joined[1]) <= _MAX_PASSAGE:

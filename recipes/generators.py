@@ -72,15 +72,13 @@ def told(options: argparse.Namespace, path: str) -> Path:
 def write(given: Given, worker: int, options: argparse.Namespace, begin: float) -> None:
     """Every so-manieth part, until the teachers' share of the time is over."""
     keep_memory()
-    path = options.data / given.path
-    while not (
-        path.exists() and (options.teachers / given.teacher).exists()
-    ):  # a large teacher may still be on its way
+    path, teacher = options.data / given.path, options.teachers / given.teacher
+    while not (path.exists() and teacher.exists()):  # a large teacher may still be on its way
         if is_over(options, begin):
             return
         time.sleep(1)
     lines = list(read_lines(path))
-    writer = LineWriter(load, str(options.teachers / given.teacher), device=options.device)
+    writer = LineWriter(load, str(teacher), device=options.device)
     for place in list(range(0, len(lines), given.part))[worker :: options.processes]:
         told_path = told(options, given.path) / f"{place:07}"
         if told_path.exists():

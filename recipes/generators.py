@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import multiprocessing
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event, Lock
@@ -133,6 +135,10 @@ def train(name: str, options: argparse.Namespace, begin: float, turn: Lock) -> N
     settings = [f"device={options.device}", *options.set]
     if name == "search":
         settings.append(f"teacher={(options.teachers / 'all-MiniLM-L6-v2').resolve()}")
+    if name == "chat" and not read_lines(options.data / "prepared" / "chat" / "talks.tsv.gz"):  # no teacher came
+        recipe = tomllib.loads((RECIPES / "chat.toml").read_text("utf-8"))
+        pairs = [each for each in recipe["data"]["pairs"] if "/talks." not in each]
+        settings.append(f"pairs={json.dumps([each.replace('data', str(options.data), 1) for each in pairs])}")
     run, regard = options.output / name, [sys.executable, "-m", "regard"]
     command = [*regard, "train", "--output", str(run)]
     if (run / "run.json").exists():
